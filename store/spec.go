@@ -1,0 +1,48 @@
+package store
+
+import "fmt"
+
+// Kind is the type of a store.
+type Kind uint8
+
+// KeyValue is a store with one value per key.
+const KeyValue Kind = 1
+
+func (k Kind) String() string {
+	if k == KeyValue {
+		return "key-value"
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Spec declares one store of a task.
+type Spec struct {
+	// ID is the stable name of the store.
+	ID string
+	// Kind is the type of the store. The zero value means KeyValue.
+	Kind Kind
+	// KeySchema and ValueSchema are the schemas of the codecs. Rows written under another schema are not readable.
+	KeySchema, ValueSchema string
+	// Changelog says whether Seal emits the changes of the store.
+	Changelog bool
+}
+
+// Change is one changed row of a sealed generation.
+type Change struct {
+	// Store is the index of the store in the specs given to Open.
+	Store int
+	// Key and Value are the encoded row. A nil Value means that the row was removed. The bytes never change.
+	Key, Value []byte
+	// Time is the timestamp of the last write of the row, in ms since 1970.
+	Time int64
+}
+
+// SchemaError is returned if the DB holds a store under the same ID with another kind or schema.
+type SchemaError struct {
+	Have, Want Spec
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("store: %s: written as %v %q to %q, declared as %v %q to %q", e.Want.ID,
+		e.Have.Kind, e.Have.KeySchema, e.Have.ValueSchema, e.Want.Kind, e.Want.KeySchema, e.Want.ValueSchema)
+}
