@@ -3,19 +3,123 @@ package changelog
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// DescribeTopics returns those of the topics that exist, with their configs when
-// withConfigs is set, sorted by name.
+const createTimeout = 30_000 // milliseconds the controller may take
+
+// DescribeTopics returns those of the topics that exist, sorted by name, with their
+// configs when withConfigs is set. A topic the client may not see is an error.
 func DescribeTopics(ctx context.Context, cl *kgo.Client, topics []string, withConfigs bool) ([]Have, error) {
-	return nil, errors.New("changelog: describe topics: not built yet")
+	if len(topics) == 0 {
+		return nil, nil
+	}
+	req := kmsg.NewPtrMetadataRequest()
+	for _, name := range topics {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, t)
+	}
+	kresp, err := cl.Request(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("changelog: describe topics: %w", err)
+	}
+	var have []Have
+	for _, t := range kresp.(*kmsg.MetadataResponse).Topics {
+		name := "?"
+		if t.Topic != nil {
+			name = *t.Topic
+		}
+		switch err := kerr.ErrorForCode(t.ErrorCode); {
+		case unknownTopic(err):
+			continue
+		case err != nil && !errors.Is(err, kerr.LeaderNotAvailable):
+			return nil, fmt.Errorf("changelog: describe topic %q: %w", name, err)
+		}
+		have = append(have, Have{Topic: name, ID: t.TopicID, Partitions: int32(len(t.Partitions))})
+	}
+	slices.SortFunc(have, func(a, b Have) int { return strings.Compare(a.Topic, b.Topic) })
+	if withConfigs && len(have) > 0 {
+		err = describeConfigs(ctx, cl, have)
+	}
+	return have, err
+}
+
+func describeConfigs(ctx context.Context, cl *kgo.Client, have []Have) error {
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	at := make(map[string]int, len(have))
+	for i, h := range have {
+		at[h.Topic] = i
+		r := kmsg.NewDescribeConfigsRequestResource()
+		r.ResourceType = kmsg.ConfigResourceTypeTopic
+		r.ResourceName = h.Topic
+		req.Resources = append(req.Resources, r)
+	}
+	kresp, err := cl.Request(ctx, req)
+	if err != nil {
+		return fmt.Errorf("changelog: describe topic configs: %w", err)
+	}
+	for _, r := range kresp.(*kmsg.DescribeConfigsResponse).Resources {
+		if err := kerr.ErrorForCode(r.ErrorCode); err != nil {
+			return fmt.Errorf("changelog: describe the configs of topic %q: %w", r.ResourceName, err)
+		}
+		i, ok := at[r.ResourceName]
+		if !ok {
+			continue
+		}
+		have[i].Configs = make(map[string]string, len(r.Configs))
+		for _, c := range r.Configs {
+			if c.Value != nil {
+				have[i].Configs[c.Name] = *c.Value
+			}
+		}
+	}
+	return nil
 }
 
 // CreateTopics creates missing topics as Verify returned them, with the broker's
 // default replication. A topic that another instance has created meanwhile is no
-// error; verify again afterwards.
+// error; describe and verify again afterwards. The error joins one per topic.
 func CreateTopics(ctx context.Context, cl *kgo.Client, want []Want) error {
-	return errors.New("changelog: create topics: not built yet")
+	if len(want) == 0 {
+		return nil
+	}
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.TimeoutMillis = createTimeout
+	for _, w := range want {
+		t := kmsg.NewCreateTopicsRequestTopic()
+		t.Topic = w.Topic
+		t.NumPartitions = w.Partitions
+		t.ReplicationFactor = -1
+		for _, k := range slices.Sorted(maps.Keys(w.Configs)) {
+			c := kmsg.NewCreateTopicsRequestTopicConfig()
+			c.Name = k
+			c.Value = kmsg.StringPtr(w.Configs[k])
+			t.Configs = append(t.Configs, c)
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	kresp, err := cl.Request(ctx, req)
+	if err != nil {
+		return fmt.Errorf("changelog: create topics: %w", err)
+	}
+	var errs []error
+	for _, t := range kresp.(*kmsg.CreateTopicsResponse).Topics {
+		err := kerr.ErrorForCode(t.ErrorCode)
+		if err == nil || errors.Is(err, kerr.TopicAlreadyExists) {
+			continue
+		}
+		if t.ErrorMessage != nil {
+			err = fmt.Errorf("%w (%s)", err, *t.ErrorMessage)
+		}
+		errs = append(errs, fmt.Errorf("changelog: create topic %q: %w", t.Topic, err))
+	}
+	return errors.Join(errs...)
 }
