@@ -1,0 +1,104 @@
+package processor
+
+import (
+	"fmt"
+
+	"github.com/tidemark/tidemark/codec"
+	"github.com/tidemark/tidemark/store"
+)
+
+// Step folds one record into the aggregate of its key. acc is the zero value and have false when there is none yet.
+type Step[K, V, A any] func(c *Context, k K, acc A, have bool, v V) (A, error)
+
+// AggregateConfig describes an unwindowed aggregate: one row per key.
+type AggregateConfig[K, V, A any] struct {
+	Op   Op
+	View *store.View[A]
+	Step Step[K, V, A]
+	// Null is how a result of null, which deletes the row, is known; nil if A has no null.
+	Null codec.Nullable[A]
+	// EveryUpdate emits each change at once; else Flush emits the latest per key.
+	EveryUpdate bool
+	// Key decodes the key for what follows a Flush; nil if nothing there uses it.
+	Key     codec.Codec[K]
+	NeedOld bool
+	Next    TableFunc[K, A] // nil if nothing follows
+}
+
+// NewAggregate returns the operator and, if it holds results back, registers their emission with the task. The time of
+// a result is the maximum of the record's and the previous result's; results carry no headers.
+func NewAggregate[K, V, A any](b *Builder, a AggregateConfig[K, V, A]) Func[K, V] {
+	if a.NeedOld && !a.EveryUpdate && a.Next != nil {
+		a.View.EnableOld()
+	}
+	if a.Next != nil && !a.EveryUpdate {
+		c := b.Context()
+		b.OnFlush(func() error { return a.flush(c) })
+	}
+	var d Delta[A]
+	return func(c *Context, k K, v V) error {
+		if c.key == nil {
+			return c.fail(a.Op, StageNullKey, ErrNull)
+		}
+		row, err := a.View.Row(c.key)
+		if err != nil {
+			return c.stateError(a.Op, err)
+		}
+		c.op = a.Op
+		had, old, time := row.Present, row.Value, c.time
+		if had {
+			time = max(time, row.Time)
+		}
+		acc, err := a.Step(c, k, old, had, v)
+		if err != nil {
+			return c.fail(a.Op, StageUser, err)
+		}
+		has := a.Null == nil || !a.Null.IsNull(acc)
+		if !has && !had {
+			return nil
+		}
+		c.effects++
+		if has {
+			a.View.Set(row, acc, time)
+		} else {
+			a.View.Remove(row, time)
+		}
+		if !a.EveryUpdate || a.Next == nil {
+			return nil
+		}
+		headers, before, raw := c.headers, c.time, c.raw
+		c.headers, c.time, c.raw = nil, time, false
+		d = Delta[A]{New: acc, Old: old, Has: has, Had: had}
+		if err := a.Next(c, k, &d); err != nil {
+			return err
+		}
+		c.headers, c.time, c.raw = headers, before, raw
+		return nil
+	}
+}
+
+// flush emits the rows that changed since the last one.
+func (a *AggregateConfig[K, V, A]) flush(c *Context) error {
+	var d Delta[A]
+	return a.View.Drain(func(key []byte, old A, hadOld bool, row *store.Row[A]) error {
+		if !row.Present && !hadOld && a.NeedOld {
+			return nil // came and went between two commits
+		}
+		var k K
+		c.key, c.keyShared, c.raw, c.headers, c.time = key, true, false, nil, row.Time
+		if a.Key != nil {
+			var err error
+			if k, err = a.Key.Decode(key); err != nil {
+				return c.fail(a.Op, StageDecodeKey, err)
+			}
+		}
+		d = Delta[A]{New: row.Value, Old: old, Has: row.Present, Had: hadOld || !a.NeedOld}
+		return a.Next(c, k, &d)
+	})
+}
+
+// stateError wraps an error of the state and remembers it, so that user code cannot turn it into its own.
+func (c *Context) stateError(op Op, err error) error {
+	c.broken = fmt.Errorf("processor: %s: %w", c.operators[op], err)
+	return c.broken
+}

@@ -1,0 +1,72 @@
+package processor
+
+import (
+	"github.com/tidemark/tidemark/codec"
+	"github.com/tidemark/tidemark/store"
+)
+
+// KV is a key-value store as one custom processor of one task uses it.
+type KV[K, V any] struct {
+	scope *Scope
+	view  *store.View[V]
+	key   codec.Codec[K]
+	null  codec.Nullable[V]
+	buf   []byte
+}
+
+// NewKV returns the access of a processor to a view.
+func NewKV[K, V any](s *Scope, view *store.View[V], key codec.Codec[K], value codec.Codec[V]) *KV[K, V] {
+	return &KV[K, V]{scope: s, view: view, key: key, null: nullOf(value)}
+}
+
+func (s *KV[K, V]) encode(k K) ([]byte, error) {
+	b, err := s.key.Append(s.buf[:0], k)
+	if err != nil {
+		return nil, s.scope.c.fail(s.scope.op, StageEncode, err)
+	}
+	s.buf = b
+	return b, nil
+}
+
+// Get returns the value of a key and whether there is one.
+func (s *KV[K, V]) Get(k K) (V, bool, error) {
+	var v V
+	key, err := s.encode(k)
+	if err != nil {
+		return v, false, err
+	}
+	v, ok, err := s.view.Get(key)
+	if err != nil {
+		return v, false, s.scope.c.stateError(s.scope.op, err)
+	}
+	return v, ok, nil
+}
+
+// Put sets the value of a key, with the timestamp in hand. A value that stands for null deletes the key.
+func (s *KV[K, V]) Put(k K, v V) error {
+	if s.null != nil && s.null.IsNull(v) {
+		return s.Delete(k)
+	}
+	key, err := s.encode(k)
+	if err != nil {
+		return err
+	}
+	s.scope.c.effects++
+	if err := s.view.Put(key, v, s.scope.c.time); err != nil {
+		return s.scope.c.stateError(s.scope.op, err)
+	}
+	return nil
+}
+
+// Delete removes a key.
+func (s *KV[K, V]) Delete(k K) error {
+	key, err := s.encode(k)
+	if err != nil {
+		return err
+	}
+	s.scope.c.effects++
+	if err := s.view.Delete(key, s.scope.c.time); err != nil {
+		return s.scope.c.stateError(s.scope.op, err)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package processor
+
+import "github.com/tidemark/tidemark/codec"
+
+// Sink sends records to a topic.
+type Sink[K, V any] struct {
+	Op        Op
+	Index     int            // in the sub-topology's sinks
+	Key       codec.Codec[K] // of the topic
+	Value     codec.Codec[V]
+	PassKey   bool // the bytes of the key in hand are already those of Key
+	PassValue bool // value bytes that no operator touched are already those of Value
+
+	null codec.Nullable[V]
+}
+
+// Stream returns the operator that sends every record. A null value is sent as null.
+func (s Sink[K, V]) Stream() Func[K, V] {
+	s.null = nullOf(s.Value)
+	return func(c *Context, k K, v V) error {
+		key, err := s.key(c, k)
+		if err != nil {
+			return err
+		}
+		return s.send(c, key, v)
+	}
+}
+
+// Table returns the operator that sends every change: the new value, or a tombstone for a delete.
+func (s Sink[K, V]) Table() TableFunc[K, V] {
+	s.null = nullOf(s.Value)
+	return func(c *Context, k K, d *Delta[V]) error {
+		key, err := s.key(c, k)
+		if err != nil {
+			return err
+		}
+		if d.Has {
+			return s.send(c, key, d.New)
+		}
+		c.effects++
+		return c.sent(c.out.Send(s.Index, -1, c.time, key, nil, c.headers))
+	}
+}
+
+// key returns the key's bytes in memory that never changes again.
+func (s *Sink[K, V]) key(c *Context, k K) ([]byte, error) {
+	switch {
+	case c.key == nil:
+		return nil, nil
+	case !s.PassKey:
+		c.op = s.Op
+		b, err := s.Key.Append(c.slab.room(), k)
+		if err != nil {
+			return nil, c.fail(s.Op, StageEncode, err)
+		}
+		return c.slab.take(b), nil
+	case c.keyShared:
+		return c.slab.copy(c.key), nil
+	}
+	return c.key, nil
+}
+
+func (s *Sink[K, V]) send(c *Context, key []byte, v V) error {
+	var value []byte
+	switch {
+	case c.raw && s.PassValue:
+		value = c.value
+	case s.null != nil && s.null.IsNull(v):
+	default:
+		c.op = s.Op
+		b, err := s.Value.Append(c.slab.room(), v)
+		if err != nil {
+			return c.fail(s.Op, StageEncode, err)
+		}
+		value = c.slab.take(b)
+	}
+	c.effects++
+	return c.sent(c.out.Send(s.Index, -1, c.time, key, value, c.headers))
+}
+
+// sent remembers an error of the output, so that user code between here and the task cannot turn it into its own.
+func (c *Context) sent(err error) error {
+	if err != nil {
+		c.broken = err
+	}
+	return err
+}
