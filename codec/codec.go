@@ -43,8 +43,8 @@ type Nullable[T any] interface {
 	IsNull(v T) bool
 }
 
-// Aliasing is implemented by codecs that can return values which share memory with the bytes they were decoded from.
-// Who keeps such a value keeps the whole buffer alive.
+// Aliasing is implemented by codecs that say whether decoded values share memory with the bytes they were decoded from.
+// Who keeps a value that does keeps the whole buffer alive. A codec that says nothing is taken to alias.
 type Aliasing interface {
 	// Aliases reports whether decoded values share memory with their input.
 	Aliases() bool

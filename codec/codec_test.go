@@ -253,6 +253,11 @@ func TestAliases(t *testing.T) {
 	if a, ok := must(For[blob]()).(Aliasing); !ok || !a.Aliases() {
 		t.Error("a type declared from []byte does not say that it aliases")
 	}
+	for _, c := range []any{String(), must(For[cents]()), must(For[userID]()), Float64(), Bool()} {
+		if a, ok := c.(Aliasing); !ok || a.Aliases() {
+			t.Errorf("%T claims to alias", c)
+		}
+	}
 	v, _ := String().Decode(in)
 	in[0] = 'x'
 	if v != "abc" {

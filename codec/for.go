@@ -63,7 +63,7 @@ func basic[T any](t reflect.Type) (Codec[T], bool) {
 		if c, ok := any(bytesCodec{}).(Codec[T]); ok {
 			return c, true
 		}
-		return castBytes[T]{cast[T, []byte](bytesCodec{})}, true
+		return castBytes[T]{castCodec[T, []byte]{bytesCodec{}}}, true
 	}
 	return nil, false
 }
@@ -109,8 +109,13 @@ func (c castCodec[T, B]) Decode(b []byte) (T, error) {
 func (c castCodec[T, B]) JSON(dst, b []byte) ([]byte, error) { return c.base.JSON(dst, b) }
 func (c castCodec[T, B]) Schema() string                     { return c.base.Schema() }
 
+func (c castCodec[T, B]) Aliases() bool {
+	a, ok := c.base.(Aliasing)
+	return !ok || a.Aliases()
+}
+
 // castBytes adds what castCodec cannot carry over for types declared from []byte.
-type castBytes[T any] struct{ Codec[T] }
+type castBytes[T any] struct{ castCodec[T, []byte] }
 
 func (castBytes[T]) Null() T {
 	var zero T
@@ -118,4 +123,3 @@ func (castBytes[T]) Null() T {
 }
 
 func (castBytes[T]) IsNull(v T) bool { return *(*[]byte)(unsafe.Pointer(&v)) == nil }
-func (castBytes[T]) Aliases() bool   { return true }

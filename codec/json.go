@@ -73,6 +73,7 @@ func (c *jsonCodec[T]) Decode(b []byte) (T, error) {
 
 func (c *jsonCodec[T]) JSON(dst, b []byte) ([]byte, error) { return appendJSON(dst, b) }
 func (c *jsonCodec[T]) Schema() string                     { return c.schema }
+func (c *jsonCodec[T]) Aliases() bool                      { return false }
 
 // appendJSON appends the JSON text b without white space.
 func appendJSON(dst, b []byte) ([]byte, error) {

@@ -56,6 +56,7 @@ func (c word64[T]) JSON(dst, b []byte) ([]byte, error) {
 }
 
 func (c word64[T]) Schema() string { return c.schema }
+func (word64[T]) Aliases() bool    { return false }
 
 // word32 is the codec of 4-byte integers.
 type word32[T int32 | uint32] struct{ schema string }
@@ -80,6 +81,7 @@ func (c word32[T]) JSON(dst, b []byte) ([]byte, error) {
 }
 
 func (c word32[T]) Schema() string { return c.schema }
+func (word32[T]) Aliases() bool    { return false }
 
 // word16 is the codec of 2-byte integers, Kafka's ShortSerializer.
 type word16[T int16 | uint16] struct{ schema string }
@@ -104,6 +106,7 @@ func (c word16[T]) JSON(dst, b []byte) ([]byte, error) {
 }
 
 func (c word16[T]) Schema() string { return c.schema }
+func (word16[T]) Aliases() bool    { return false }
 
 // word8 is the codec of 1-byte integers.
 type word8[T int8 | uint8] struct{ schema string }
@@ -126,6 +129,7 @@ func (c word8[T]) JSON(dst, b []byte) ([]byte, error) {
 }
 
 func (c word8[T]) Schema() string { return c.schema }
+func (word8[T]) Aliases() bool    { return false }
 
 type float64Codec struct{}
 
@@ -149,6 +153,7 @@ func (c float64Codec) JSON(dst, b []byte) ([]byte, error) {
 }
 
 func (float64Codec) Schema() string { return "float64" }
+func (float64Codec) Aliases() bool  { return false }
 
 // float32Codec is Kafka's FloatSerializer.
 type float32Codec struct{}
@@ -173,6 +178,7 @@ func (c float32Codec) JSON(dst, b []byte) ([]byte, error) {
 }
 
 func (float32Codec) Schema() string { return "float32" }
+func (float32Codec) Aliases() bool  { return false }
 
 // appendFloat writes the values that JSON has no number for as strings.
 func appendFloat(dst []byte, v float64, bits int) []byte {
@@ -210,3 +216,4 @@ func (c boolCodec) JSON(dst, b []byte) ([]byte, error) {
 }
 
 func (boolCodec) Schema() string { return "bool" }
+func (boolCodec) Aliases() bool  { return false }

@@ -66,6 +66,7 @@ func (c *protoCodec[T]) JSON(dst, b []byte) ([]byte, error) {
 }
 
 func (c *protoCodec[T]) Schema() string { return c.schema }
+func (c *protoCodec[T]) Aliases() bool  { return false }
 
 func (c *protoCodec[T]) Null() T {
 	var zero T

@@ -18,6 +18,7 @@ type stringCodec struct{}
 func (stringCodec) Append(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil }
 func (stringCodec) Decode(b []byte) (string, error)             { return string(b), nil }
 func (stringCodec) Schema() string                              { return "string" }
+func (stringCodec) Aliases() bool                               { return false }
 
 // JSON shows bytes that are not UTF-8 as replacement characters.
 func (stringCodec) JSON(dst, b []byte) ([]byte, error) {
