@@ -1,8 +1,10 @@
 package changelog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -56,11 +58,14 @@ func (e *TopicGoneError) Error() string {
 // Unwrap returns ErrTopicGone.
 func (e *TopicGoneError) Unwrap() error { return ErrTopicGone }
 
+// FromStart as Partition.From reads from the first offset of the log, whatever it is.
+const FromStart = int64(-2)
+
 // Partition is one partition to read and how far.
 type Partition struct {
 	Topic     string
 	Partition int32
-	From      int64 // next offset to apply; 0 or below the log start is an error unless the log starts there
+	From      int64 // next offset to apply, or FromStart
 	Target    int64 // position to reach: the high watermark read beforehand
 	// TopicID, when not zero, must be the topic's id.
 	TopicID [16]byte
@@ -69,31 +74,63 @@ type Partition struct {
 // ReaderConfig configures a Reader. The zero value of every field but Client is usable.
 type ReaderConfig struct {
 	// Client holds the options every client of the application is made with: seed
-	// brokers, dialer, TLS, SASL. Consumer options in it are ignored.
+	// brokers, dialer, TLS, SASL. It must not hold a group or topics to consume.
 	Client []kgo.Opt
-	// Clock is used for back-off. Default: clock.Real().
+	// Clock is used for back-off and bounds. Default: clock.Real().
 	Clock clock.Clock
-	// MaxWait is how long the broker holds a fetch that has nothing to return.
-	// Default: 100 ms.
+	// MaxWait is the longest pause before a partition that had nothing new is asked
+	// again; pauses begin at 2 ms. Default: 20 ms.
 	MaxWait time.Duration
-	// MaxBytes limits one fetch answer, in bytes. Default: 32 MiB.
+	// MaxBytes limits one answer of one partition, in bytes as stored (compressed).
+	// A batch larger than this is still read. Default: 4 MiB.
 	MaxBytes int32
-	// MaxPartitionBytes limits one partition's share of an answer, in bytes.
-	// Default: 8 MiB.
-	MaxPartitionBytes int32
+	// Answers is the number of answers the Reader keeps in memory at a time, over all
+	// its Reads. Default: 4.
+	Answers int
+	// Patience is how long a topic may be unknown to the cluster, or its end lie below
+	// the target, before Read takes it for the truth. Default: 5 s.
+	Patience time.Duration
+	// Outage is how long a partition may go without any answer before Read gives up.
+	// Default: 2 min.
+	Outage time.Duration
 }
 
 // Reader reads changelog partitions read_committed, by position. It owns one
-// client, apart from those that process, so that a restore never delays them. A
-// Reader may run several Reads at a time.
+// client, apart from those that process, so that a restore never delays them. It may
+// run several Reads at a time, each on its caller's goroutine.
+//
+// It sends plain fetch requests instead of consuming: an answer then always tells the
+// next offset and the last stable offset, also when it holds no record, and a
+// consuming client tells neither.
 type Reader struct {
-	cfg ReaderConfig
-	cl  *kgo.Client
+	cfg   ReaderConfig
+	cl    *kgo.Client
+	slots chan *buffers // one per answer in memory
+
+	mu     sync.Mutex
+	topics map[string]topicMeta
+	active int // Reads under way
 }
 
 // NewReader makes the client; it does not connect yet.
 func NewReader(cfg ReaderConfig) (*Reader, error) {
-	return newReader(cfg)
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Real()
+	}
+	cfg.MaxWait = cmp.Or(cfg.MaxWait, 20*time.Millisecond)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 4<<20)
+	cfg.Answers = cmp.Or(cfg.Answers, 4)
+	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Second)
+	cfg.Outage = cmp.Or(cfg.Outage, 2*time.Minute)
+	cl, err := kgo.NewClient(cfg.Client...)
+	if err != nil {
+		return nil, fmt.Errorf("changelog: make the restore client: %w", err)
+	}
+	r := &Reader{cfg: cfg, cl: cl, slots: make(chan *buffers, cfg.Answers), topics: make(map[string]topicMeta)}
+	for range cfg.Answers {
+		r.slots <- newBuffers()
+	}
+	return r, nil
 }
 
 // Close closes the client. No Read may be running.
