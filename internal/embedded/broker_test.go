@@ -112,7 +112,7 @@ func TestBubbleFaults(t *testing.T) {
 		producer := client(t, b, kgo.Dialer(n.Dialer("producer")), kgo.DefaultProduceTopic("in"))
 		defer producer.Close()
 		consumer := client(t, b, kgo.Dialer(n.Dialer("consumer")), kgo.ConsumerGroup("group"), kgo.ConsumeTopics("in"),
-			kgo.SessionTimeout(10*time.Second), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+			kgo.SessionTimeout(10*time.Second), kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 		defer consumer.Close()
 
 		produce := func() {
@@ -134,10 +134,13 @@ func TestBubbleFaults(t *testing.T) {
 			fault()
 			produce()
 			at, cancel := context.WithTimeout(ctx, time.Minute)
-			fetches := consumer.PollRecords(at, 1)
+			got := 0
+			for got == 0 && at.Err() == nil {
+				got = consumer.PollRecords(at, 1).NumRecords() // errors of the fault are expected
+			}
 			cancel()
-			if fetches.NumRecords() != 1 {
-				t.Errorf("%s: no record within a minute: %v", name, fetches.Err())
+			if got != 1 {
+				t.Errorf("%s: no record within a minute", name)
 			}
 			if err := consumer.CommitUncommittedOffsets(ctx); err != nil {
 				t.Errorf("%s: commit: %v", name, err)
@@ -212,10 +215,7 @@ func TestDataDir(t *testing.T) {
 	}
 }
 
-func TestStartErrors(t *testing.T) {
-	if _, err := embedded.Start(embedded.Options{Topics: map[string]int{"not/valid": 1}}); err == nil {
-		t.Error("invalid topic name accepted")
-	}
+func TestPortInUse(t *testing.T) {
 	n := embedded.NewNetwork()
 	b := start(t, embedded.Options{ListenFn: n.Listen, Port: 9092})
 	defer b.Close()

@@ -6,5 +6,9 @@
 // answers CONCURRENT_TRANSACTIONS, accepts a member without a generation in TxnOffsetCommit, and
 // handles every request in one goroutine. What rests on those points is tested on a real broker.
 //
+// In a bubble, time stands still while a goroutine waits for a mutex. kgo holds one while a
+// synchronous commit is on its way and its automatic commit asks for it, so a group consumer there
+// needs kgo.DisableAutoCommit.
+//
 // The goroutines of a Broker end with Close; a Network has none.
 package embedded
