@@ -34,6 +34,7 @@ type ControlRecord struct {
 // that of an application that has never run.
 type ControlState struct {
 	Subs    map[string]SubTopology // by id
+	Stores  map[string]StoreRecord // by id
 	Formats map[string]int         // format name → version in force
 	State   *StateRecord           // nil: none written yet
 	Unknown map[string][]byte      // records of kinds that later builds write, kept as they are
@@ -47,7 +48,7 @@ const (
 
 // Empty reports whether nothing has been recorded.
 func (c *ControlState) Empty() bool {
-	return len(c.Subs) == 0 && len(c.Formats) == 0 && c.State == nil && len(c.Unknown) == 0
+	return len(c.Subs) == 0 && len(c.Stores) == 0 && len(c.Formats) == 0 && c.State == nil && len(c.Unknown) == 0
 }
 
 // SubTopologies returns the recorded sub-topologies sorted by id, as Inherit takes them.
@@ -85,6 +86,8 @@ func (c *ControlState) Apply(key string, value []byte) error {
 			return err
 		}
 		c.Subs = put(c.Subs, id, s)
+	case strings.HasPrefix(key, keyStore):
+		return c.applyStore(key, value)
 	case strings.HasPrefix(key, keyFormat):
 		name := key[len(keyFormat):]
 		if value == nil {
