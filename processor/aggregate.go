@@ -25,16 +25,20 @@ type AggregateConfig[K, V, A any] struct {
 	Next    TableFunc[K, A] // nil if nothing follows
 }
 
-// NewAggregate returns the operator and, if it holds results back, registers their emission with the task. The time of
-// a result is the maximum of the record's and the previous result's; results carry no headers.
-func NewAggregate[K, V, A any](b *Builder, a AggregateConfig[K, V, A]) Func[K, V] {
-	if a.NeedOld && !a.EveryUpdate && a.Next != nil {
-		a.View.EnableOld()
-	}
+// NewAggregate returns the operator and, if it holds results back, what emits them at a Flush, else nil. The time of a
+// result is the maximum of the record's and the previous result's; results carry no headers.
+func NewAggregate[K, V, A any](c *Context, a AggregateConfig[K, V, A]) (Func[K, V], func() error) {
+	var flush func() error
 	if a.Next != nil && !a.EveryUpdate {
-		c := b.Context()
-		b.OnFlush(func() error { return a.flush(c) })
+		if a.NeedOld {
+			a.View.EnableOld()
+		}
+		flush = func() error { return a.flush(c) }
 	}
+	return a.run(), flush
+}
+
+func (a AggregateConfig[K, V, A]) run() Func[K, V] {
 	var d Delta[A]
 	return func(c *Context, k K, v V) error {
 		if c.key == nil {

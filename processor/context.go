@@ -65,3 +65,6 @@ func (c *Context) Now() int64 {
 	}
 	return c.env.Now()
 }
+
+// Touch counts an effect that neither the state nor the output sees: a value that is changed in place.
+func (c *Context) Touch() { c.effects++ }

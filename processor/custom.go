@@ -63,7 +63,7 @@ type Emitter[K, V any] struct{ p *Port[K, V] }
 func (e Emitter[K, V]) Scope() *Scope { return e.p.scope }
 
 // Emit passes a record on with the timestamp and the headers in hand.
-func (e Emitter[K, V]) Emit(k K, v V) { e.p.Emit(e.p.scope.c.time, k, v) }
+func (e Emitter[K, V]) Emit(k K, v V) { e.p.EmitNow(k, v) }
 
 // EmitAt passes a record on with a timestamp of its own, in ms since the epoch.
 func (e Emitter[K, V]) EmitAt(time int64, k K, v V) { e.p.Emit(time, k, v) }
@@ -86,7 +86,10 @@ func NewPort[K, V any](s *Scope, key codec.Codec[K], keep bool, next Func[K, V])
 	return &Port[K, V]{scope: s, key: key, null: nullOf(key), keep: keep, next: next}
 }
 
-// Emit passes a record on.
+// EmitNow passes a record on with the timestamp in hand.
+func (p *Port[K, V]) EmitNow(k K, v V) { p.Emit(p.scope.c.time, k, v) }
+
+// Emit passes a record on with a timestamp of its own.
 func (p *Port[K, V]) Emit(time int64, k K, v V) {
 	c := p.scope.c
 	if c.emitErr != nil {

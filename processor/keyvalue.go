@@ -70,3 +70,52 @@ func (s *KV[K, V]) Delete(k K) error {
 	}
 	return nil
 }
+
+// Scan calls fn for the rows from from on up to and without to, ordered by encoded key, until fn returns false. A nil
+// bound is open.
+func (s *KV[K, V]) Scan(from, to *K, fn func(K, V) bool) error {
+	c, op := s.scope.c, s.scope.op
+	lo, err := s.bound(from)
+	if err != nil {
+		return err
+	}
+	hi, err := s.bound(to)
+	if err != nil {
+		return err
+	}
+	rows, err := s.view.Scan(lo, hi)
+	if err != nil {
+		return c.stateError(op, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		v, err := rows.Value()
+		if err != nil {
+			return c.stateError(op, err)
+		}
+		// A decoded key may share memory with its bytes, which the cursor reuses.
+		k, err := s.key.Decode(append([]byte(nil), rows.Key()...))
+		if err != nil {
+			return c.stateError(op, err)
+		}
+		if !fn(k, v) {
+			return nil
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return c.stateError(op, err)
+	}
+	return nil
+}
+
+// bound encodes one end of a scan into memory of its own.
+func (s *KV[K, V]) bound(k *K) ([]byte, error) {
+	if k == nil {
+		return nil, nil
+	}
+	b, err := s.key.Append(nil, *k)
+	if err != nil {
+		return nil, s.scope.c.fail(s.scope.op, StageEncode, err)
+	}
+	return nonNil(b), nil
+}

@@ -37,6 +37,10 @@ func (p *problems) add(seq int, operator string, err error, format string, args 
 	*p = append(*p, problem{seq, &BuildError{Operator: operator, Reason: fmt.Sprintf(format, args...), Err: err}})
 }
 
+func (p *problems) node(n *node, format string, args ...any) {
+	p.add(n.seq, n.name(), nil, format, args...)
+}
+
 // join returns all problems as one error, nil if there is none.
 func (p problems) join() error {
 	sorted := slices.Clone(p)

@@ -15,6 +15,8 @@ type Plan struct {
 	// share the work. BuildFingerprint covers all operators, their order, kinds and types. Function bodies and output
 	// topics are in neither or only the latter.
 	StateFingerprint, BuildFingerprint string
+
+	nodes []*node
 }
 
 // Sub is one sub-topology: the part of a topology that runs in one kind of task.

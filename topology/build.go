@@ -1,0 +1,111 @@
+package topology
+
+import (
+	"slices"
+
+	"github.com/tidemark/tidemark/processor"
+)
+
+// Build checks the topology and returns its plan, or every reason why there is none: *BuildError values, joined. The
+// topology must not be changed afterwards.
+func (t *Topology) Build() (*Plan, error) {
+	p := slices.Clone(t.problems)
+	t.built = true
+	if len(t.sources) == 0 {
+		p.add(0, t.name, nil, "the topology reads no topic")
+	}
+	for _, n := range t.nodes {
+		for _, check := range n.checks {
+			check(&p)
+		}
+		if n.kind == kindSource && len(n.out) == 0 {
+			p.node(n, "nothing reads the topic's records")
+		}
+	}
+	for _, n := range t.nodes {
+		for _, check := range n.late {
+			check(&p)
+		}
+		n.late = nil // they add users to stores, once
+	}
+	t.cutAll(&p)
+	subs := t.split()
+	t.checkSubs(subs, &p)
+	subs = t.order(subs, &p)
+	if err := p.join(); err != nil {
+		return nil, err
+	}
+	t.settleNeeds()
+	plan := &Plan{Name: t.name, nodes: t.nodes}
+	for _, s := range subs {
+		plan.Subs = append(plan.Subs, s.sub())
+	}
+	fingerprint(plan, subs)
+	return plan, nil
+}
+
+// checkSubs reports sub-topologies that would share a name.
+func (t *Topology) checkSubs(subs []*subgraph, p *problems) {
+	byID := map[string]*subgraph{}
+	for _, s := range subs {
+		if len(s.sources) == 0 {
+			if !t.brokenAt(s, *p) {
+				p.node(s.nodes[0], "the sub-topology reads no topic")
+			}
+			continue
+		}
+		first := byID[fold(s.id)]
+		if first == nil {
+			byID[fold(s.id)] = s
+			continue
+		}
+		// One of the two has its name from an operator: topics are read by one sub-topology each, and ids are unique.
+		n := s.named()
+		if n.kind == kindSource {
+			n = first.named()
+		}
+		if n.kind != kindSource {
+			p.node(n, "operator id %q names a sub-topology, and so does a topic: %s and %s would share a progress topic",
+				n.id, first.id, s.id)
+		} else {
+			p.node(n, "topics %q and %q name two sub-topologies, whose progress topics Kafka takes for the same", first.id, s.id)
+		}
+	}
+}
+
+// named returns the node that gives the sub-topology its id.
+func (s *subgraph) named() *node {
+	for _, d := range s.stores {
+		if d.id == s.id {
+			return d.owner
+		}
+	}
+	for _, src := range s.sources {
+		if src.id == s.id || !src.cut && src.label == s.id {
+			return src
+		}
+	}
+	return s.sources[0]
+}
+
+// brokenAt reports whether a node of the sub-topology already has a problem that explains its missing source.
+func (t *Topology) brokenAt(s *subgraph, p problems) bool {
+	return slices.ContainsFunc(p, func(q problem) bool {
+		return slices.ContainsFunc(s.nodes, func(n *node) bool { return n.seq == q.seq })
+	})
+}
+
+// sub returns the plan's form of a sub-topology.
+func (s *subgraph) sub() *Sub {
+	out := &Sub{ID: s.id, Operators: s.operators(), Stores: s.specs(), groups: s.groups}
+	for _, src := range s.sources {
+		topic, repartition := src.topicOf()
+		out.Sources = append(out.Sources, Source{Topic: topic, Repartition: repartition})
+	}
+	for _, k := range s.sinks {
+		topic, repartition := k.topicOf()
+		out.Sinks = append(out.Sinks, Sink{Topic: topic, Repartition: repartition, Partitions: k.partitions})
+	}
+	out.NewTask = func(env processor.Env) (*processor.Task, error) { return newTask(s, env) }
+	return out
+}

@@ -1,0 +1,58 @@
+package topology
+
+import (
+	"reflect"
+
+	"github.com/tidemark/tidemark/store"
+)
+
+// storeDecl is a store of the topology. Its owner is the operator that declared it; all users run in one task.
+type storeDecl struct {
+	id         string
+	owner      *node
+	users      []*node           // the owner included
+	spec       func() store.Spec // once codecs are resolved
+	key, value reflect.Type
+	encodings  any // storeEncodings of its types
+}
+
+type storeEncodings[K, V any] struct {
+	k *encoding[K]
+	v *encoding[V]
+}
+
+// declare adds a key-value store that n owns.
+func declare[K, V any](n *node, id string, k *encoding[K], v *encoding[V]) *storeDecl {
+	needsKey(n, k)
+	needs(n, v, "stored value")
+	d := &storeDecl{
+		id: id, owner: n, users: []*node{n},
+		key: reflect.TypeFor[K](), value: reflect.TypeFor[V](),
+		encodings: storeEncodings[K, V]{k, v},
+		spec: func() store.Spec {
+			return store.Spec{ID: id, Kind: store.KeyValue, KeySchema: k.schema(), ValueSchema: v.schema(), Changelog: true}
+		},
+	}
+	n.t.stores = append(n.t.stores, d)
+	n.stores = append(n.stores, d)
+	return d
+}
+
+// use makes n a further user of a store.
+func (d *storeDecl) use(n *node) {
+	d.users = append(d.users, n)
+	n.stores = append(n.stores, d)
+}
+
+// view opens a store of the task being built.
+func view[V any](b *compiler, id string, v *encoding[V]) *store.View[V] {
+	c, err := v.get()
+	if err == nil {
+		var w *store.View[V]
+		if w, err = store.ViewOf(b.env.State, id, c); err == nil {
+			return w
+		}
+	}
+	b.fail(id, err)
+	return nil
+}
