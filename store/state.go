@@ -1,7 +1,11 @@
 package store
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"time"
 )
 
@@ -21,50 +25,238 @@ type Options struct {
 	LayerAge     time.Duration
 }
 
+func (o Options) withDefaults() Options {
+	if o.ViewBytes <= 0 {
+		o.ViewBytes = 64 << 20
+	}
+	if o.LayerBytes <= 0 {
+		o.LayerBytes = 64 << 20
+	}
+	if o.LayerRecords <= 0 {
+		o.LayerRecords = 1_000_000
+	}
+	if o.LayerAge <= 0 {
+		o.LayerAge = 30 * time.Second
+	}
+	return o
+}
+
 // State is the state of one task. See the package comment for its life cycle and goroutine.
-type State struct{}
+type State struct {
+	db      DB
+	specs   []Spec
+	numbers []uint16
+	o       Options
+	catalog catalog
+	added   []string
+	seed    maphash.Seed
+	views   []viewer // by store; nil where nobody asked for one
+	turn    int      // view that gives up rows next
+
+	// Generations up to persisted are in the DB, those up to frozenTo in the frozen layer, those up to committed in the
+	// active layer. One above may be sealed; cur is the one in progress.
+	persisted, frozenTo, committed, cur uint32
+
+	committedGens gens // those above persisted
+	active        *layer
+	frozen        *layer
+	flight        *Frozen // the write of frozen
+	sealed        *gen
+	broken        bool // Seal has failed: only Rollback helps
+	slabs         slabs
+
+	progress      []byte // of persisted
+	layerProgress []byte // of committed
+	layerSince    int64  // ms, of the oldest commit in the active layer
+	layerCommits  int64
+	layerBytes    int64
+	layerRecords  int64
+	applied       bool  // batches were applied and not flushed
+	appliedAt     int64 // ms, when the oldest of them was
+
+	rowBytes   int64 // all rows of all views
+	cleanBytes int64 // of them without uncommitted changes
+	overlay    int64 // uncommitted writes of the current generation
+	getBuf     []byte
+}
+
+// viewer is a View without its type.
+type viewer interface {
+	// seal encodes the dirty rows into g.
+	seal(g *gen, emit func(Change) error) error
+	// promoted is told that the sealed generation has become part of the layer.
+	promoted()
+	// rollback drops every dirty row. g is the sealed generation, nil if there is none.
+	rollback(g *gen)
+	// sweep moves the hand of the clock over up to n rows, and reports whether it passed the last row.
+	sweep(n int) (wrapped bool)
+}
 
 // Open returns the state kept in db. The State owns db from now on; if Open fails the caller keeps it. Stores the DB
 // does not know yet are in Added and must be restored from their changelogs before the first Commit.
-func Open(db DB, specs []Spec, o Options) (*State, error) { panic("unfinished") }
+func Open(db DB, specs []Spec, o Options) (*State, error) {
+	progress, c, fresh, err := readMeta(db)
+	if err != nil {
+		return nil, err
+	}
+	numbers, added, err := c.resolve(specs)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{
+		db: db, specs: specs, numbers: numbers, o: o.withDefaults(), catalog: c, added: added,
+		seed: maphash.MakeSeed(), views: make([]viewer, len(specs)), cur: 1, active: newLayer(len(specs), 0),
+	}
+	if !fresh {
+		s.progress = progress
+	}
+	return s, nil
+}
 
 // Progress returns the progress last persisted with the rows, nil if there is none.
-func (s *State) Progress() []byte { panic("unfinished") }
+func (s *State) Progress() []byte { return s.progress }
 
 // Added returns the IDs of the stores the DB did not hold when it was opened.
-func (s *State) Added() []string { panic("unfinished") }
+func (s *State) Added() []string { return s.added }
 
 // Dirty returns the bytes of uncommitted writes, of the current and the sealed generation.
-func (s *State) Dirty() int64 { panic("unfinished") }
+func (s *State) Dirty() int64 {
+	n := s.overlay
+	if s.sealed != nil {
+		n += s.sealed.bytes
+	}
+	return n
+}
+
+func (s *State) hash(key []byte) uint32 { return uint32(maphash.Bytes(s.seed, key)) }
+
+// read finds the committed row of a key that is not in its view: timestamp and value, and its position if it is in a
+// layer. The bytes are valid until the next read.
+func (s *State) read(store int, key []byte, hash uint32) (row []byte, ok bool, pos uint64, err error) {
+	for _, l := range [...]*layer{s.active, s.frozen} {
+		if l == nil {
+			continue
+		}
+		p := &l.parts[store]
+		if i, found := p.find(&s.committedGens, hash, key); found {
+			pos = p.refs[i]
+			row = s.committedGens.value(pos)
+			return row, row != nil, pos, nil
+		}
+	}
+	s.getBuf = appendKey(s.getBuf[:0], s.numbers[store], key)
+	n := len(s.getBuf)
+	// The value goes behind the key.
+	buf, ok, err := s.db.Get(s.getBuf, s.getBuf)
+	if err != nil {
+		return nil, false, 0, fmt.Errorf("store: %s: read: %w", s.specs[store].ID, err)
+	}
+	s.getBuf = buf
+	row = buf[n:]
+	if ok && len(row) < timeLen {
+		return nil, false, 0, fmt.Errorf("store: %s: row of %d bytes: %w", s.specs[store].ID, len(row), ErrCorrupt)
+	}
+	return row, ok, 0, nil
+}
+
+func (s *gens) value(pos uint64) []byte {
+	g, e := s.at(pos)
+	return g.dbValue(e)
+}
+
+// splitRow takes apart a row of the DB.
+func splitRow(row []byte) (time int64, value []byte) {
+	return int64(binary.BigEndian.Uint64(row)), row[timeLen:]
+}
+
+// index makes the layers find a committed row that leaves its view.
+func (s *State) index(store int, hash uint32, pos uint64) {
+	switch no := uint32(pos >> 32); {
+	case no <= s.persisted:
+	case no <= s.frozenTo:
+		s.frozen.parts[store].put(&s.committedGens, hash, pos)
+	default:
+		s.active.parts[store].put(&s.committedGens, hash, pos)
+	}
+}
+
+// makeRoom lets clean rows go until another one of that size fits into the budget.
+func (s *State) makeRoom(size int64) {
+	for still := 0; s.cleanBytes+size > s.o.ViewBytes && still <= 2*len(s.views); {
+		v, before := s.views[s.turn], s.cleanBytes
+		wrapped := v == nil || v.sweep(64)
+		if s.cleanBytes < before {
+			still = 0
+		}
+		if wrapped {
+			s.turn = (s.turn + 1) % len(s.views)
+			still++
+		}
+	}
+}
 
 // Seal ends the current generation: it encodes every changed row once and calls emit for each row of a store with a
 // changelog, by store and then in the order in which the rows were first changed. At most one generation may be sealed:
 // Commit or Rollback comes before the next Seal. After an error only Rollback is allowed.
-func (s *State) Seal(emit func(Change) error) error { panic("unfinished") }
+func (s *State) Seal(emit func(Change) error) error {
+	if s.sealed != nil {
+		return errors.New("store: seal: the last generation is neither committed nor rolled back")
+	}
+	g := &gen{no: s.cur, start: make([]uint32, 0, len(s.views)+1)}
+	s.sealed = g
+	s.cur++
+	s.overlay = 0
+	s.broken = true
+	for _, v := range s.views {
+		g.start = append(g.start, uint32(len(g.entries)))
+		if v != nil {
+			if err := v.seal(g, emit); err != nil {
+				return err
+			}
+		}
+	}
+	g.start = append(g.start, uint32(len(g.entries)))
+	s.broken = false
+	return nil
+}
 
 // Commit makes the sealed generation part of the committed layer. progress stands for everything up to this commit;
 // now is in ms.
-func (s *State) Commit(progress []byte, now int64) error { panic("unfinished") }
+func (s *State) Commit(progress []byte, now int64) error {
+	g := s.sealed
+	if g == nil || s.broken {
+		return errors.New("store: commit: no generation is sealed")
+	}
+	s.sealed = nil
+	s.committed = g.no
+	s.committedGens.push(g)
+	s.cleanBytes += g.clean
+	if s.layerCommits == 0 {
+		s.layerSince = now
+	}
+	s.layerCommits++
+	s.layerBytes += g.bytes + int64(len(g.entries))*entrySize
+	s.layerRecords += int64(len(g.entries))
+	s.layerProgress = bytes.Clone(progress)
+	for _, v := range s.views {
+		if v != nil {
+			v.promoted()
+		}
+	}
+	return nil
+}
 
 // Rollback drops the sealed and the current generation. The rows they have changed leave the views and are read again
 // when they are needed. All Row pointers become invalid.
-func (s *State) Rollback() { panic("unfinished") }
-
-// Persist writes the committed layer to the DB and waits for it, if a limit of Options is reached or force is set. It
-// is Freeze, Write and Finish in one.
-func (s *State) Persist(now int64, force bool) error { panic("unfinished") }
-
-// Freeze sets the committed layer aside for writing and starts a new one, if a limit is reached or force is set. It
-// takes constant time. It returns nil if nothing is due, nothing is committed, or the last frozen layer is not finished.
-func (s *State) Freeze(now int64, force bool) *Frozen { panic("unfinished") }
-
-// Finish lets go of the frozen layer after Write has returned, and returns its error. After an error the layer stays
-// frozen and Write may be called again.
-func (s *State) Finish() error { panic("unfinished") }
-
-// Close drops what is not committed, persists the committed layer, and closes the DB. A frozen layer must be finished
-// before.
-func (s *State) Close() error { panic("unfinished") }
+func (s *State) Rollback() {
+	for _, v := range s.views {
+		if v != nil {
+			v.rollback(s.sealed)
+		}
+	}
+	s.sealed, s.broken, s.overlay = nil, false, 0
+	s.cur++
+}
 
 // Memory says what a State holds in memory, in bytes.
 type Memory struct {
@@ -79,11 +271,25 @@ type Memory struct {
 }
 
 // Memory returns the present sizes. It is cheap.
-func (s *State) Memory() Memory { panic("unfinished") }
+func (s *State) Memory() Memory {
+	m := Memory{
+		Views: s.rowBytes, Clean: s.cleanBytes, Overlay: s.Dirty(), Layer: s.layerBytes, LayerRecords: s.layerRecords,
+	}
+	if s.flight != nil {
+		m.Frozen, m.FrozenRecords = s.flight.bytes, s.flight.records
+	}
+	return m
+}
 
-// Frozen is a committed layer on its way to the DB.
-type Frozen struct{}
-
-// Write writes the frozen layer to the DB. It may run on any goroutine, while the worker goes on with the State; the
-// worker must learn of its return through a channel or lock before it calls Finish.
-func (f *Frozen) Write() error { panic("unfinished") }
+// Close drops what is not committed, persists the committed layer, and closes the DB. A frozen layer must be finished
+// before.
+func (s *State) Close() error {
+	err := s.Persist(0, true)
+	if err == nil && s.applied {
+		err = s.db.Flush()
+	}
+	if err = errors.Join(err, s.db.Close()); err != nil {
+		return fmt.Errorf("store: close: %w", err)
+	}
+	return nil
+}
