@@ -2,6 +2,10 @@ package rebalance
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,42 +35,123 @@ type Config struct {
 	OnAssignment func(Assignment)
 }
 
-// Balancer is the group balancer: classic protocol, cooperative.
+// Balancer is the group balancer: classic protocol, cooperative. Pass it to
+// kgo.Balancers alone: a group that falls back to another one loses its user data.
 type Balancer struct {
 	cfg Config
+
+	mu   sync.Mutex
+	sent Digest      // of what this member last told the coordinator
+	last *Assignment // what it last heard
 }
 
-// NewBalancer returns a balancer for one group client; pass it to kgo.Balancers alone.
-func NewBalancer(cfg Config) *Balancer { return &Balancer{cfg: cfg} }
+// NewBalancer returns a balancer for one group client.
+func NewBalancer(cfg Config) *Balancer {
+	if cfg.InForce == nil {
+		cfg.InForce = func(members []Member) (string, error) {
+			if len(members) == 0 {
+				return "", nil
+			}
+			return members[0].Data.StateFingerprint, nil
+		}
+	}
+	if cfg.Format == nil {
+		cfg.Format = func() int { return 0 }
+	}
+	return &Balancer{cfg: cfg}
+}
 
 var _ kgo.GroupBalancer = (*Balancer)(nil)
 
 // ProtocolName returns Protocol.
 func (b *Balancer) ProtocolName() string { return Protocol }
 
-// IsCooperative returns true.
+// IsCooperative returns true: members keep what they own while a rebalance runs.
 func (b *Balancer) IsCooperative() bool { return true }
 
 // JoinGroupMetadata encodes topics, claims and user data for the leader.
 func (b *Balancer) JoinGroupMetadata(topics []string, owned map[string][]int32, generation int32) []byte {
-	return nil
+	self := b.cfg.Self()
+	version := b.cfg.Format()
+	if version < FormatMin || version > FormatMax {
+		version = FormatMax
+	}
+	meta := kmsg.NewConsumerMemberMetadata()
+	meta.Version = 3
+	meta.Topics = topics
+	meta.Generation = generation
+	for _, t := range slices.Sorted(maps.Keys(owned)) {
+		o := kmsg.NewConsumerMemberMetadataOwnedPartition()
+		o.Topic = t
+		o.Partitions = owned[t]
+		meta.OwnedPartitions = append(meta.OwnedPartitions, o)
+	}
+	if self.Rack != "" {
+		meta.Rack = &self.Rack
+	}
+	// The error can only be about numbers the caller made up; without user data the
+	// leader lists the member as waiting, which is how it gets noticed.
+	meta.UserData, _ = self.Append(nil, version)
+	b.mu.Lock()
+	b.sent = self.Digest()
+	b.mu.Unlock()
+	return meta.AppendTo(nil)
 }
 
 // ParseSyncAssignment decodes the assignment and hands its user data to OnAssignment.
+// User data in a format this build does not understand makes the member wait instead
+// of failing: the leader has given it no partition.
 func (b *Balancer) ParseSyncAssignment(assignment []byte) (map[string][]int32, error) {
-	return nil, errors.New("rebalance: not built yet")
+	parts := make(map[string][]int32)
+	if len(assignment) == 0 {
+		return parts, nil
+	}
+	var sync kmsg.ConsumerMemberAssignment
+	if err := sync.ReadFrom(assignment); err != nil {
+		return nil, fmt.Errorf("rebalance: parse the assignment: %w: %v", ErrUserData, err)
+	}
+	for _, t := range sync.Topics {
+		parts[t.Topic] = t.Partitions
+	}
+	a, err := DecodeAssignment(sync.UserData)
+	if fe, ok := errors.AsType[*FormatError](err); ok && len(parts) == 0 {
+		self := b.cfg.Self()
+		a = Assignment{Format: fe.Have, Hosts: []Host{{Instance: self.Instance}}, Heard: self.Digest(),
+			Waiting: []Waiting{{self.Instance, NoCommonFormat}}}
+	} else if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	b.last = &a
+	b.mu.Unlock()
+	if b.cfg.OnAssignment != nil {
+		b.cfg.OnAssignment(a)
+	}
+	return parts, nil
+}
+
+// Last returns the last assignment this member received, nil before the first. It must
+// not be modified.
+func (b *Balancer) Last() *Assignment {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last
+}
+
+// Stale reports whether the last assignment rests on other data than the member last
+// sent: a static member that came back with a new endpoint or topology is given its
+// old assignment without the leader being asked. The remedy is Client.ForceRebalance.
+func (b *Balancer) Stale() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last != nil && b.last.Heard != b.sent
 }
 
 // MemberBalancer decodes the members on the leader.
 func (b *Balancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
-	return nil, nil, errors.New("rebalance: not built yet")
+	cb, err := kgo.NewConsumerBalancer(planning{b}, members)
+	if err != nil {
+		return nil, nil, fmt.Errorf("rebalance: decode the members: %w", err)
+	}
+	return cb, cb.MemberTopics(), nil
 }
-
-// Heard returns the last assignment this member received, nil before the first.
-func (b *Balancer) Heard() *Assignment { return nil }
-
-// Stale reports whether the leader's last word about this member rests on other data
-// than the member has now: a static member that came back with a new endpoint or
-// topology is given its old assignment without the leader being asked. The remedy is
-// Client.ForceRebalance.
-func (b *Balancer) Stale() bool { return false }
