@@ -1,0 +1,175 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/tidemark/tidemark/internal/embedded"
+	"github.com/tidemark/tidemark/internal/engine"
+	"github.com/tidemark/tidemark/processor"
+	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/topology"
+)
+
+// disk keeps the in-memory databases of one instance over restarts.
+type disk struct {
+	mu  sync.Mutex
+	dbs map[processor.TaskID]*keptDB
+}
+
+// keptDB is a memory database whose Close only ends this use of it.
+type keptDB struct {
+	store.DB
+	d    *disk
+	open bool
+}
+
+func (k *keptDB) Close() error {
+	k.d.mu.Lock()
+	defer k.d.mu.Unlock()
+	k.open = false
+	return nil
+}
+
+func (d *disk) openStore(id processor.TaskID) (store.DB, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dbs == nil {
+		d.dbs = make(map[processor.TaskID]*keptDB)
+	}
+	k := d.dbs[id]
+	if k == nil {
+		k = &keptDB{DB: store.NewMem(), d: d}
+		d.dbs[id] = k
+	}
+	if k.open {
+		return nil, store.ErrLocked
+	}
+	k.open = true
+	return k, nil
+}
+
+func (d *disk) wipe(id processor.TaskID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.dbs, id)
+	return nil
+}
+
+// instance makes an engine on the embedded broker.
+func instance(t *testing.T, b *embedded.Broker, top *topology.Topology, name string, d *disk, change func(*engine.Config)) *engine.Engine {
+	t.Helper()
+	plan, err := top.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := engine.Config{
+		App:            "app",
+		Client:         []kgo.Opt{kgo.SeedBrokers(b.Addrs()...)},
+		Workers:        2,
+		CommitInterval: 20 * time.Millisecond,
+		Heartbeat:      200 * time.Millisecond,
+		LockState: func(workers int) (string, int, func(), error) {
+			return name, workers, func() {}, nil
+		},
+		OpenStore: d.openStore, Wipe: d.wipe, SetAside: d.wipe,
+		Logger: zaptest.NewLogger(t, zaptest.Level(zap.InfoLevel)),
+		Rand:   rand.New(rand.NewPCG(1, uint64(len(name)))),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	e, err := engine.New(plan, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func produce(t *testing.T, b *embedded.Broker, topic string, n int, key func(i int) string) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	for i := range n {
+		cl.Produce(context.Background(), &kgo.Record{Topic: topic, Key: []byte(key(i)), Value: fmt.Appendf(nil, "%d", i)}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := cl.Flush(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lastCounts reads a topic of counts until the sum of the last values is want.
+func lastCounts(t *testing.T, b *embedded.Broker, topic string, want int64) map[string]int64 {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	last := make(map[string]int64)
+	for {
+		f := cl.PollFetches(ctx)
+		f.EachRecord(func(r *kgo.Record) {
+			v := int64(binary.BigEndian.Uint64(r.Value))
+			if v <= last[string(r.Key)] {
+				t.Errorf("key %s went from %d to %d", r.Key, last[string(r.Key)], v)
+			}
+			last[string(r.Key)] = v
+		})
+		var sum int64
+		for _, v := range last {
+			sum += v
+		}
+		if sum >= want {
+			return last
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("counts add up to %d, want %d", sum, want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{Topics: map[string]int{"in": 4, "out": 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	produce(t, b, "in", 5000, func(i int) string { return fmt.Sprint(i % 97) })
+	top := topology.New("app")
+	top.Stream[string, string]("in").Count("counts").To("out")
+	d := &disk{}
+	for round := range 2 {
+		e := instance(t, b, top, "a", d, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		lastCounts(t, b, "out", int64(5000*(round+1)))
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if round == 0 {
+			produce(t, b, "in", 5000, func(i int) string { return fmt.Sprint(i % 97) })
+		}
+	}
+}

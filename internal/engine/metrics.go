@@ -1,0 +1,61 @@
+package engine
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics are the engine's Prometheus metrics. The help texts say what a bad value means.
+type Metrics struct {
+	records          *prometheus.CounterVec
+	recordErrors     *prometheus.CounterVec
+	deadLetters      *prometheus.CounterVec
+	transactions     *prometheus.CounterVec
+	aborts           *prometheus.CounterVec
+	commitSeconds    prometheus.Histogram
+	openSeconds      prometheus.Histogram
+	restored         *prometheus.CounterVec
+	restoreRemaining *prometheus.GaugeVec
+	corruptions      prometheus.Counter
+	tasks            *prometheus.GaugeVec
+	lag              *prometheus.GaugeVec
+	queued           prometheus.Gauge
+	memory           *prometheus.GaugeVec
+	lsoStuck         prometheus.Gauge
+}
+
+// NewMetrics makes the metrics and registers them; a nil registerer leaves them unregistered.
+func NewMetrics(reg prometheus.Registerer, app string) *Metrics {
+	labels := prometheus.Labels{"app": app}
+	counter := func(name, help string, vars ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tidemark", Name: name, Help: help, ConstLabels: labels}, vars)
+	}
+	gauge := func(name, help string, vars ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "tidemark", Name: name, Help: help, ConstLabels: labels}, vars)
+	}
+	seconds := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tidemark", Name: name, Help: help, ConstLabels: labels,
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)})
+	}
+	m := &Metrics{
+		records:          counter("records_total", "Input records processed; a rate below the input's means growing lag.", "sub"),
+		recordErrors:     counter("record_errors_total", "Records that could not be processed, by stage; look at the log or the dead-letter topic.", "sub", "stage"),
+		deadLetters:      counter("dead_letters_total", "Records sent to the dead-letter topic; each waits for somebody to look at it.", "sub"),
+		transactions:     counter("transactions_total", "Ended transactions by outcome; aborted above 1 % of all deserves a look at the causes.", "outcome"),
+		aborts:           counter("transaction_aborts_total", "Aborted transactions by cause; some at every rebalance are normal.", "cause"),
+		commitSeconds:    seconds("commit_duration_seconds", "Time from sealing a generation to the answer of EndTxn; above the commit interval throughput suffers."),
+		openSeconds:      seconds("task_open_duration_seconds", "Time from an assignment to a task that is ready to run; long times mean long restores."),
+		restored:         counter("restore_records_total", "Changelog records replayed, by source.", "source"),
+		restoreRemaining: gauge("restore_remaining_records", "Changelog offsets still to be replayed before the tasks run; it should fall.", "sub"),
+		corruptions:      prometheus.NewCounter(prometheus.CounterOpts{Namespace: "tidemark", Name: "store_corruptions_total", Help: "Damaged local databases that were set aside and restored; check the disk.", ConstLabels: labels}),
+		tasks:            gauge("tasks", "Tasks of this instance by state; opening for long means a restore or an open transaction is in the way.", "state"),
+		lag:              gauge("source_lag_records", "Records between the committed offset and the last stable offset; growing means too little capacity.", "topic", "partition"),
+		queued:           prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "tidemark", Name: "queued_bytes", Help: "Fetched records waiting for a worker; at the limit fetching pauses.", ConstLabels: labels}),
+		memory:           gauge("state_memory_bytes", "Memory of the stores: views, overlay (uncommitted), layer (committed, not yet on disk).", "part"),
+		lsoStuck:         prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "tidemark", Name: "stuck_partitions", Help: "Partitions whose last stable offset is held up by a transaction nobody ends; the log names the producer.", ConstLabels: labels}),
+	}
+	if reg != nil {
+		for _, c := range []prometheus.Collector{m.records, m.recordErrors, m.deadLetters, m.transactions, m.aborts, m.commitSeconds,
+			m.openSeconds, m.restored, m.restoreRemaining, m.corruptions, m.tasks, m.lag, m.queued, m.memory, m.lsoStuck} {
+			reg.MustRegister(c)
+		}
+	}
+	return m
+}

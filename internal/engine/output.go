@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tidemark/tidemark/processor"
+)
+
+// output receives what a task's operators send (processor.Output).
+type output struct {
+	task  *task
+	input *input // of the record being processed, nil during a flush
+}
+
+// sinkTopic is a topic the sub-topology writes, with what the broker would refuse.
+type sinkTopic struct {
+	name       string
+	partitions int32
+	maxBytes   int   // max.message.bytes
+	maxAheadMs int64 // message.timestamp.after.max.ms
+	maxAgeMs   int64 // message.timestamp.before.max.ms
+}
+
+// recordOverhead is what a batch with a single record takes beside key and value.
+const recordOverhead = 96
+
+// Send implements processor.Output.
+func (o *output) Send(sink int, partition int32, ms int64, key, value []byte, headers []processor.Header) error {
+	t := o.task
+	st := &t.sub.sinks[sink]
+	w := t.worker
+	size := len(key) + len(value) + recordOverhead
+	for i := range headers {
+		size += len(headers[i].Key) + len(headers[i].Value) + 8
+	}
+	if size > st.maxBytes {
+		return &processor.Error{Stage: "oversize", Key: key, Err: fmt.Errorf("record of %d bytes for topic %s, whose max.message.bytes is %d", size, st.name, st.maxBytes)}
+	}
+	if st.maxAheadMs < 1<<62 || st.maxAgeMs < 1<<62 {
+		// One timestamp the broker refuses costs the whole batch.
+		now := w.e.coarseMs()
+		if ms-now > st.maxAheadMs || now-ms > st.maxAgeMs {
+			return &processor.Error{Stage: "timestamp", Key: key, Err: fmt.Errorf("timestamp %d is outside of what topic %s accepts (message.timestamp.after.max.ms %d, message.timestamp.before.max.ms %d)",
+				ms, st.name, st.maxAheadMs, st.maxAgeMs)}
+		}
+	}
+	if partition < 0 {
+		if key == nil {
+			partition = t.id.Partition % st.partitions
+		} else {
+			partition = partitionOf(key, st.partitions)
+		}
+	}
+	r := w.newRecord()
+	r.Topic, r.Partition, r.Key, r.Value = st.name, partition, key, value
+	r.Timestamp = time.UnixMilli(ms)
+	if len(headers) > 0 {
+		r.Headers = make([]kgo.RecordHeader, len(headers))
+		for i, h := range headers {
+			r.Headers[i] = kgo.RecordHeader(h)
+		}
+	}
+	w.emit(r)
+	return nil
+}
+
+// partitionOf is Kafka's default partitioner for keyed records: murmur2, so that topics written by Java and
+// Go clients stay co-partitioned.
+func partitionOf(key []byte, n int32) int32 {
+	return int32(murmur2(key)&0x7fffffff) % n
+}
+
+// murmur2 is the 32-bit MurmurHash2 with Kafka's seed (org.apache.kafka.common.utils.Utils.murmur2).
+func murmur2(b []byte) uint32 {
+	const (
+		seed = 0x9747b28c
+		m    = 0x5bd1e995
+	)
+	h := uint32(seed) ^ uint32(len(b))
+	for len(b) >= 4 {
+		k := uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+		b = b[4:]
+		k *= m
+		k ^= k >> 24
+		k *= m
+		h *= m
+		h ^= k
+	}
+	switch len(b) {
+	case 3:
+		h ^= uint32(b[2]) << 16
+		fallthrough
+	case 2:
+		h ^= uint32(b[1]) << 8
+		fallthrough
+	case 1:
+		h ^= uint32(b[0])
+		h *= m
+	}
+	h ^= h >> 13
+	h *= m
+	h ^= h >> 15
+	return h
+}
+
+// deadLetter makes the dead-letter record of r: its bytes as they came, its origin and the reason in headers.
+func (w *worker) deadLetter(r *kgo.Record, re *RecordError) *kgo.Record {
+	d := &w.e.deadLetters
+	out := &kgo.Record{
+		Topic: d.name, Partition: r.Partition % d.partitions,
+		Key: r.Key, Value: r.Value, Timestamp: w.e.cfg.Clock.Now(),
+	}
+	out.Headers = append(out.Headers, r.Headers...)
+	add := func(k, v string) {
+		out.Headers = append(out.Headers, kgo.RecordHeader{Key: "tm-dead-" + k, Value: []byte(v)})
+	}
+	add("topic", r.Topic)
+	add("partition", strconv.Itoa(int(r.Partition)))
+	add("offset", strconv.FormatInt(r.Offset, 10))
+	add("timestamp", strconv.FormatInt(r.Timestamp.UnixMilli(), 10))
+	add("operator", re.Operator)
+	add("stage", re.Stage)
+	add("error", re.Err.Error())
+	return out
+}

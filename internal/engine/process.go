@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/tidemark/tidemark/processor"
+)
+
+// runTask processes a task's records for one slice of time (step 1) and returns how many it has taken.
+func (w *worker) runTask(t *task, start time.Time) int {
+	n := 0
+	maxIdle := w.e.cfg.MaxTaskIdle.Milliseconds()
+	nowMs := start.UnixMilli()
+	single := len(t.inputs) == 1
+	for {
+		var in *input
+		if single {
+			in = t.inputs[0]
+		} else if in = t.pick(nowMs, maxIdle); in == nil {
+			break
+		}
+		r := in.head()
+		if r == nil {
+			break
+		}
+		if r.Attrs.IsControl() {
+			in.advance(r) // a transaction marker: nothing to do, but the position moves
+			n++
+			continue
+		}
+		if n == 0 {
+			w.e.cfg.CrashPoint(K1)
+		}
+		if !w.step(t, in, r) {
+			break
+		}
+		n++
+		w.sinceCommit++
+		if n&63 == 0 {
+			if n == 64 {
+				w.e.cfg.CrashPoint(K2)
+			}
+			now := w.e.cfg.Clock.Now()
+			if now.Sub(start) >= slice {
+				break
+			}
+		}
+		if w.limiter.reached(w.sinceCommit) {
+			w.forced = true
+			break
+		}
+	}
+	if n > 0 {
+		t.processed += int64(n)
+		w.e.processed.Add(int64(n))
+		t.sub.records.Add(float64(n))
+		if w.overFull() {
+			w.forced = true
+		}
+	}
+	return n
+}
+
+// step processes one record, or applies its policy. It reports false when the task must not go on.
+func (w *worker) step(t *task, in *input, r *kgo.Record) bool {
+	if t.poison != nil {
+		tp := topicPartition{in.topic, in.partition}
+		if p, ok := t.poison[tp]; ok && p.offset == r.Offset {
+			return w.refuse(t, in, r, p.err)
+		}
+	}
+	rec := &w.record
+	rec.Topic, rec.Partition, rec.Offset = r.Topic, r.Partition, r.Offset
+	rec.Time, rec.Key, rec.Value = r.Timestamp.UnixMilli(), r.Key, r.Value
+	rec.Headers = nil
+	if len(r.Headers) > 0 {
+		// Operators may keep headers until the record is sent on: they need a slice of their own.
+		rec.Headers = make([]processor.Header, len(r.Headers))
+		for i, h := range r.Headers {
+			rec.Headers[i] = processor.Header(h)
+		}
+	}
+	t.out.input = in
+	before := t.proc.Effects()
+	if err := t.proc.Process(in.source, rec); err != nil {
+		re := recordError(in, r, err)
+		if t.proc.Effects() == before {
+			return w.refuse(t, in, r, re)
+		}
+		// It has left something behind: take the transaction back and meet the record again, alone.
+		if t.poison == nil {
+			t.poison = make(map[topicPartition]poisoned)
+		}
+		t.poison[topicPartition{in.topic, in.partition}] = poisoned{r.Offset, re}
+		w.abortSoon("record error")
+		return false
+	}
+	in.advance(r)
+	t.dirty = true
+	w.lastIn, w.lastOffset = in, r.Offset
+	return true
+}
+
+// refuse applies the error policy to a record that has left nothing behind.
+func (w *worker) refuse(t *task, in *input, r *kgo.Record, re *RecordError) bool {
+	w.e.cfg.Metrics.recordErrors.WithLabelValues(t.sub.id, re.Stage).Inc()
+	if w.e.cfg.OnError != DeadLetter {
+		w.failing = re
+		w.forced = true
+		return false
+	}
+	w.log.Warn("record sent to the dead-letter topic", zap.Stringer("task", t.id), zap.String("topic", in.topic),
+		zap.Int32("partition", in.partition), zap.Int64("offset", r.Offset), zap.String("stage", re.Stage),
+		zap.String("operator", re.Operator), zap.Error(re.Err))
+	w.emit(w.deadLetter(r, re))
+	w.e.cfg.Metrics.deadLetters.WithLabelValues(t.sub.id).Inc()
+	in.advance(r)
+	t.dirty = true
+	return true
+}
+
+// recordError names the record that err is about.
+func recordError(in *input, r *kgo.Record, err error) *RecordError {
+	re := &RecordError{Topic: in.topic, Partition: in.partition, Offset: r.Offset, Stage: "process", Err: err}
+	var pe *processor.Error
+	if errors.As(err, &pe) {
+		re.Operator, re.Stage, re.Err, re.Stack = pe.Operator, pe.Stage, pe.Err, pe.Stack
+	}
+	return re
+}

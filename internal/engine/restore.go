@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/tidemark/tidemark/changelog"
+	"github.com/tidemark/tidemark/store"
+)
+
+// restoreBytes is the memory a restore may use for its last-value map.
+const restoreBytes = 128 << 20
+
+// changelogs returns what a restore has to read. from gives the position per changelog; nil means from the
+// start of the logs.
+func (t *task) changelogs(s *sight, from []int64) []changelog.Partition {
+	parts := make([]changelog.Partition, len(t.sub.changelogs))
+	for i, c := range t.sub.changelogs {
+		b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]
+		parts[i] = changelog.Partition{Topic: c.name, Partition: t.id.Partition, From: b.Start, Target: b.HighWatermark}
+		if from != nil {
+			parts[i].From = from[i]
+		}
+	}
+	return parts
+}
+
+// openFresh opens an empty database for the task.
+func (e *Engine) openFresh(t *task) error {
+	if len(t.sub.Stores) == 0 {
+		return nil
+	}
+	if err := e.openDB(t); err != nil {
+		return err
+	}
+	if blob, err := store.ReadProgress(t.db); err != nil || blob != nil {
+		if err := e.wipe(t, "the app has no commit of the task, the directory has"); err != nil {
+			return err
+		}
+	}
+	return e.openState(t)
+}
+
+func (e *Engine) openDB(t *task) error {
+	db, err := e.cfg.OpenStore(t.id)
+	if errors.Is(err, store.ErrCorrupt) {
+		e.log.Error("database is damaged and set aside, the task is restored from its changelogs", zap.Stringer("task", t.id), zap.Error(err))
+		e.cfg.Metrics.corruptions.Inc()
+		if err := e.cfg.SetAside(t.id); err != nil {
+			return err
+		}
+		db, err = e.cfg.OpenStore(t.id)
+	}
+	if err != nil {
+		return err
+	}
+	t.db = db
+	return nil
+}
+
+func (e *Engine) openState(t *task) error {
+	st, err := store.Open(t.db, t.sub.Stores, e.cfg.StateOptions)
+	if err != nil {
+		return err
+	}
+	t.state, t.db = st, nil
+	return nil
+}
+
+// wipe replaces the task's database by an empty one. What it held is in the changelogs.
+func (e *Engine) wipe(t *task, why string) error {
+	e.log.Info("local state is not used", zap.Stringer("task", t.id), zap.String("reason", why))
+	if err := t.db.Close(); err != nil {
+		return err
+	}
+	t.db = nil
+	if err := e.cfg.Wipe(t.id); err != nil {
+		return err
+	}
+	return e.openDB(t)
+}
+
+// local returns the position per changelog that the task's database holds, or nil and the reason why it
+// cannot be rolled forward.
+func (e *Engine) local(t *task, s *sight) ([]int64, string) {
+	blob, err := store.ReadProgress(t.db)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if blob == nil {
+		return nil, "empty"
+	}
+	p, err := changelog.DecodeProgress(blob)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if p.Seq > s.progress.Seq {
+		return nil, fmt.Sprintf("it is ahead of the last commit (%d of %d)", p.Seq, s.progress.Seq)
+	}
+	age := time.Duration(e.cfg.Clock.Now().UnixMilli()-p.Time) * time.Millisecond
+	from := make([]int64, len(t.sub.changelogs))
+	for i, c := range t.sub.changelogs {
+		b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]
+		end, ok := p.End(t.sub.Stores[c.store].ID)
+		switch {
+		case !ok:
+			end = b.Start // a store the database does not know yet
+		case end > b.HighWatermark:
+			return nil, fmt.Sprintf("its position %d is beyond the end %d of %s", end, b.HighWatermark, c.name)
+		case end < b.Start:
+			return nil, fmt.Sprintf("its position %d is below the start %d of %s", end, b.Start, c.name)
+		case age > changelog.DeleteRetention/2 && end < b.LastStable:
+			return nil, fmt.Sprintf("it is %v old, deletes may be gone from %s", age.Round(time.Hour), c.name)
+		}
+		from[i] = end
+	}
+	return from, ""
+}
+
+// restore brings the task's state to the last commit, from the local database where possible, and returns the
+// position reached per changelog (second half of step 4).
+func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error) {
+	if len(t.sub.Stores) == 0 {
+		return nil, nil
+	}
+	if err := e.openDB(t); err != nil {
+		return nil, err
+	}
+	for _, c := range t.sub.changelogs {
+		b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]
+		listed, ok := s.progress.End(t.sub.Stores[c.store].ID)
+		if ok && listed > b.HighWatermark {
+			return nil, fmt.Errorf("%w: %s ends at %d, the last commit knew %d; run: tidemark reset --app %s",
+				ErrChangelogLost, c.name, b.HighWatermark, listed, e.cfg.App)
+		}
+	}
+	from, why := e.local(t, s)
+	begin := RestoreInfo{Task: t.id, Source: "local", At: e.cfg.Clock.Now()}
+	if from == nil {
+		begin.Source = "changelog"
+		if why != "empty" {
+			if err := e.wipe(t, why); err != nil {
+				return nil, err
+			}
+		}
+		for _, c := range t.sub.changelogs {
+			if b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]; b.Start > 0 && b.Start < b.HighWatermark {
+				return nil, fmt.Errorf("%w: %s/%d begins at %d, what was below is lost and the local state cannot replace it; run: tidemark reset --app %s",
+					ErrChangelogTruncated, c.name, t.id.Partition, b.Start, e.cfg.App)
+			}
+		}
+	}
+	parts := t.changelogs(s, from)
+	positions, err := e.replay(ctx, t, s, parts, begin)
+	if err != nil {
+		return nil, e.restoreError(err)
+	}
+	return positions, e.openState(t)
+}
+
+// replay reads changelogs into the task's database. A replay that is cut short keeps what it has done, with
+// the positions it has reached.
+func (e *Engine) replay(ctx context.Context, t *task, s *sight, parts []changelog.Partition, info RestoreInfo) ([]int64, error) {
+	bulk, err := store.NewBulk(t.db, t.sub.Stores, restoreBytes)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		info.Total += p.Target - p.From
+	}
+	e.restoreEvent(info)
+	remaining := e.cfg.Metrics.restoreRemaining.WithLabelValues(t.sub.id)
+	reached := make([]int64, len(parts))
+	for i, p := range parts {
+		reached[i] = p.From
+	}
+	left := info.Total
+	remaining.Add(float64(left))
+	defer func() { remaining.Add(-float64(left)) }()
+	sink := func(i int, r *kgo.Record) error {
+		info.Records++
+		info.Bytes += int64(len(r.Key) + len(r.Value))
+		if info.Records == 1000 {
+			e.cfg.CrashPoint(K15)
+		}
+		reached[i] = r.Offset + 1
+		return bulk.Add(t.sub.changelogs[i].store, r.Key, r.Value, r.Timestamp.UnixMilli())
+	}
+	last := e.cfg.Clock.Now()
+	progress := func(i int, pos, target int64) {
+		var done int64
+		reached[i] = pos
+		for j, p := range parts {
+			done += reached[j] - p.From
+		}
+		remaining.Add(float64(info.Total - done - left))
+		left = info.Total - done
+		if now := e.cfg.Clock.Now(); now.Sub(last) >= time.Second {
+			last = now
+			info.Done, info.At = done, now
+			e.restoreEvent(info)
+		}
+	}
+	positions, err := e.reader.Read(ctx, parts, sink, progress)
+	final := *s.progress
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+		// Keep what is there: seq 0 says that it stands for no commit, only for positions.
+		final.Seq, final.Writer = 0, 0
+		positions = reached
+	}
+	final.Ends = nil
+	for i, c := range t.sub.changelogs {
+		final.Ends = append(final.Ends, changelog.StoreEnd{Store: t.sub.Stores[c.store].ID, End: positions[i]})
+	}
+	blob, berr := final.Append(nil)
+	if berr != nil {
+		return nil, berr
+	}
+	if berr := bulk.Finish(blob); berr != nil {
+		return nil, berr
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := e.cfg.Clock.Now()
+	info.Done, info.Finished, info.Took = info.Total, true, now.Sub(info.At)
+	e.cfg.Metrics.restored.WithLabelValues(info.Source).Add(float64(info.Records))
+	e.restoreEvent(info)
+	e.log.Info("task restored", zap.Stringer("task", t.id), zap.String("from", info.Source), zap.Int64("records", info.Records), zap.Int64("bytes", info.Bytes))
+	return positions, nil
+}
+
+// restoreError gives the reader's errors the names users know.
+func (e *Engine) restoreError(err error) error {
+	switch {
+	case errors.Is(err, changelog.ErrBelowStart):
+		return fmt.Errorf("%w: %w; run: tidemark reset --app %s", ErrChangelogTruncated, err, e.cfg.App)
+	case errors.Is(err, changelog.ErrTopicGone):
+		return fmt.Errorf("%w: %w; run: tidemark reset --app %s", ErrChangelogLost, err, e.cfg.App)
+	}
+	return err
+}
+
+// closeTask releases a task's database. What was not committed is dropped; what was committed is written
+// down, whether the lease is still held or not: it is an exact prefix of the committed history.
+func (e *Engine) closeTask(t *task) {
+	if t.proc != nil {
+		if err := t.proc.Close(); err != nil {
+			e.log.Warn("close processors", zap.Stringer("task", t.id), zap.Error(err))
+		}
+		t.proc = nil
+	}
+	if t.persisting != nil {
+		<-t.persisting // the frozen layer is being written
+		t.persisting = nil
+		if err := t.state.Finish(); err != nil {
+			e.log.Warn("write store", zap.Stringer("task", t.id), zap.Error(err))
+		}
+	}
+	e.discard(t)
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tidemark/tidemark/topology"
+)
+
+// sub is a sub-topology with the names and counts it has on this broker.
+type sub struct {
+	*topology.Sub
+	id          string   // inherited from the control topic, or the topology's own
+	tasks       int32    // number of partitions of its sources
+	sources     []string // topic per source
+	partitions  []int32  // partition count per source
+	sinks       []sinkTopic
+	changelogs  []changelogTopic
+	changelogOf []int // index into changelogs per store, -1 without one
+	progress    string
+	topicIDs    map[string][16]byte // of its sources
+	records     prometheus.Counter
+}
+
+// changelogTopic is the changelog of one store.
+type changelogTopic struct {
+	store    int // index into the sub-topology's stores
+	name     string
+	maxBytes int
+}
+
+// writes returns every partition a task writes to.
+func (t *task) writes() []topicPartition {
+	s := t.sub
+	out := []topicPartition{{s.progress, t.id.Partition}}
+	for _, c := range s.changelogs {
+		out = append(out, topicPartition{c.name, t.id.Partition})
+	}
+	for _, k := range s.sinks {
+		for p := range k.partitions {
+			out = append(out, topicPartition{k.name, p})
+		}
+	}
+	d := &t.worker.e.deadLetters
+	for p := range d.partitions {
+		out = append(out, topicPartition{d.name, p})
+	}
+	return out
+}
