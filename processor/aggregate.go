@@ -91,8 +91,10 @@ func (a *AggregateConfig[K, V, A]) flush(c *Context) error {
 		var k K
 		c.key, c.keyShared, c.raw, c.headers, c.time = key, true, false, nil, row.Time
 		if a.Key != nil {
+			// A decoded key may share memory with its bytes, and those are the view's.
 			var err error
-			if k, err = a.Key.Decode(key); err != nil {
+			c.key, c.keyShared = c.slab.copy(key), false
+			if k, err = a.Key.Decode(c.key); err != nil {
 				return c.fail(a.Op, StageDecodeKey, err)
 			}
 		}

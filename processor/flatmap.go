@@ -11,6 +11,9 @@ type flatMap[K, R any] struct {
 }
 
 func (m *flatMap[K, R]) emit(r R) error {
+	if m.c == nil {
+		panic("processor: emit called outside of its function")
+	}
 	if m.err != nil {
 		return m.err
 	}
@@ -27,6 +30,7 @@ func (m *flatMap[K, R]) run(c *Context, k K, f func() error) error {
 	c.op, c.raw = m.op, false
 	m.c, m.k, m.err = c, k, nil
 	err := f()
+	m.c = nil
 	if m.err != nil {
 		return m.err
 	}

@@ -71,7 +71,8 @@ func (t *Task) Process(source int, r *Record) (err error) {
 }
 
 // Flush emits what operators held back since the last Flush, in topological order: a downstream aggregate of the task
-// has seen everything before it emits itself. It is called at the commit, before the state is sealed.
+// has seen everything before it emits itself. It is called at the commit, before the state is sealed. An error, also an
+// *Error, belongs to no input record: what was held back is lost, and the caller aborts.
 func (t *Task) Flush() (err error) {
 	c := t.c
 	defer func() {

@@ -31,7 +31,8 @@ func (t *Topology) Build() (*Plan, error) {
 	t.cutAll(&p)
 	subs := t.split()
 	t.checkSubs(subs, &p)
-	subs = t.order(subs, &p)
+	t.checkCycles(&p)
+	subs = order(subs)
 	if err := p.join(); err != nil {
 		return nil, err
 	}

@@ -6,15 +6,17 @@ import (
 )
 
 // order sorts the sub-topologies so that who writes a topic comes before who reads it; between those that do not depend
-// on each other the smaller id comes first. Topics that lead in a circle are reported.
-func (t *Topology) order(subs []*subgraph, p *problems) []*subgraph {
+// on each other the smaller id comes first. Two that write to each other without a record ever going round, as when a
+// stream meets a re-keyed copy of itself, have no such order: there the smaller id comes first as well.
+func order(subs []*subgraph) []*subgraph {
 	slices.SortFunc(subs, func(a, b *subgraph) int { return strings.Compare(a.id, b.id) })
 	waits := map[*subgraph]int{} // for so many writers
+	readers := map[*subgraph][]*subgraph{}
 	for _, s := range subs {
 		for _, k := range s.sinks {
 			for _, r := range subs {
-				if readsFrom(r, k) && !slices.Contains(s.writes, r) {
-					s.writes = append(s.writes, r)
+				if r != s && r.reads(k) && !slices.Contains(readers[s], r) {
+					readers[s] = append(readers[s], r)
 					waits[r]++
 				}
 			}
@@ -24,19 +26,18 @@ func (t *Topology) order(subs []*subgraph, p *problems) []*subgraph {
 	for len(sorted) < len(subs) {
 		i := slices.IndexFunc(subs, func(s *subgraph) bool { return waits[s] == 0 && !slices.Contains(sorted, s) })
 		if i < 0 {
-			reportCycle(subs, sorted, p)
-			return subs
+			i = slices.IndexFunc(subs, func(s *subgraph) bool { return !slices.Contains(sorted, s) })
 		}
 		sorted = append(sorted, subs[i])
-		for _, r := range subs[i].writes {
+		for _, r := range readers[subs[i]] {
 			waits[r]--
 		}
 	}
 	return sorted
 }
 
-// readsFrom reports whether a sub-topology reads what a sink node writes.
-func readsFrom(s *subgraph, sink *node) bool {
+// reads reports whether the sub-topology reads what a sink node writes.
+func (s *subgraph) reads(sink *node) bool {
 	topic, repartition := sink.topicOf()
 	return slices.ContainsFunc(s.sources, func(src *node) bool {
 		a, b := src.topicOf()
@@ -44,38 +45,44 @@ func readsFrom(s *subgraph, sink *node) bool {
 	})
 }
 
-// reportCycle finds one circle among the sub-topologies that could not be sorted and names the topics along it.
-func reportCycle(subs, sorted []*subgraph, p *problems) {
-	i := slices.IndexFunc(subs, func(s *subgraph) bool { return !slices.Contains(sorted, s) })
-	// Everything left has a writer that is left too: going from reader to writer must come back somewhere.
-	var path []*subgraph
-	at := subs[i]
-	for !slices.Contains(path, at) {
-		path = append(path, at)
-		j := slices.IndexFunc(subs, func(s *subgraph) bool {
-			return !slices.Contains(sorted, s) && slices.Contains(s.writes, at)
-		})
-		at = subs[j]
+// checkCycles reports topics whose records would come back to where they were made. Operators alone cannot form a
+// circle, since each is declared after its inputs; a topic that is written and read can.
+func (t *Topology) checkCycles(p *problems) {
+	const (
+		open = 1
+		done = 2
+	)
+	state := map[*node]int{}
+	var path []string // topics passed on the way
+	var visit func(*node)
+	next := func(n *node, topic string, c *node) {
+		if topic != "" {
+			path = append(path, topic)
+			defer func() { path = path[:len(path)-1] }()
+		}
+		if state[c] == open {
+			i := max(0, slices.Index(path, c.label))
+			p.node(n, "the topology is a cycle: topic %s leads back to itself", strings.Join(path[i:], " -> "))
+			return
+		}
+		visit(c)
 	}
-	path = path[slices.Index(path, at):]
-	slices.Reverse(path)
-	var names []string
-	var first *node
-	for k, s := range path {
-		next := path[(k+1)%len(path)]
-		for _, sink := range s.sinks {
-			if readsFrom(next, sink) {
-				if first == nil || sink.seq > first.seq {
-					first = sink
-				}
-				topic, repartition := sink.topicOf()
-				if repartition != "" {
-					topic = "repartition " + repartition
-				}
-				names = append(names, topic)
-				break
-			}
+	visit = func(n *node) {
+		if state[n] != 0 {
+			return
+		}
+		state[n] = open
+		if src := t.sources[n.label]; n.kind == kindSink && src != nil {
+			next(n, n.label, src)
+		}
+		for _, c := range n.out {
+			next(n, "", c)
+		}
+		state[n] = done
+	}
+	for _, n := range t.nodes {
+		if n.kind == kindSource {
+			visit(n)
 		}
 	}
-	p.node(first, "the topology is a cycle: %s leads back to itself", strings.Join(names, " -> "))
 }

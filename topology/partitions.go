@@ -31,41 +31,74 @@ type group struct {
 // have the same count; a repartition topic takes the count of the topics it meets, else the declared one, else the
 // largest of the sub-topologies that write to it. All errors are reported at once.
 func CheckPartitions(p *Plan, counts map[string]int) (Counts, error) {
-	out := Counts{Subs: map[string]int{}, Repartitions: map[string]int{}}
-	var errs []error
-	upstream := map[string]int{} // largest task count of the writers of a repartition
-	declared := map[string]int{}
-	for _, s := range p.Subs { // in topological order: writers come first
-		have := make([]int, len(s.Sources))
-		for i, src := range s.Sources {
-			if src.Topic == "" {
-				continue
-			}
-			if have[i] = counts[src.Topic]; have[i] <= 0 {
-				errs = append(errs, fmt.Errorf("topology: source(%s): %w", src.Topic, ErrNoTopic))
-			}
-		}
-		for _, g := range s.groups {
-			if err := g.settle(s, have, declared, upstream); err != nil {
-				errs = append(errs, err)
-			}
-		}
-		tasks := 0
-		for i, src := range s.Sources {
-			if src.Repartition != "" {
-				out.Repartitions[src.Repartition] = have[i]
-			}
-			tasks = max(tasks, have[i])
-		}
-		out.Subs[s.ID] = tasks
+	c := counter{
+		counts: counts, declared: map[string]int{}, upstream: map[string]int{},
+		out: Counts{Subs: map[string]int{}, Repartitions: map[string]int{}},
+	}
+	for _, s := range p.Subs {
 		for _, k := range s.Sinks {
 			if k.Repartition != "" {
-				upstream[k.Repartition] = max(upstream[k.Repartition], tasks)
-				declared[k.Repartition] = k.Partitions
+				c.declared[k.Repartition] = k.Partitions
 			}
 		}
 	}
-	return out, errors.Join(errs...)
+	// One pass suffices if all writers come first. Counts only grow, up to the largest given, so it ends.
+	for before := -1; before != c.sum(); {
+		before = c.sum()
+		c.errs = nil
+		for _, s := range p.Subs {
+			c.sub(s)
+		}
+	}
+	return c.out, errors.Join(c.errs...)
+}
+
+// counter holds the counts while they are being derived.
+type counter struct {
+	counts   map[string]int // given, by topic
+	declared map[string]int // by repartition; 0: not declared
+	upstream map[string]int // largest task count of the writers of a repartition
+	out      Counts
+	errs     []error
+}
+
+func (c *counter) sum() int {
+	n := 0
+	for _, tasks := range c.out.Subs {
+		n += tasks
+	}
+	return n
+}
+
+// sub derives the counts of one sub-topology from what is known so far.
+func (c *counter) sub(s *Sub) {
+	have := make([]int, len(s.Sources))
+	for i, src := range s.Sources {
+		if src.Topic == "" {
+			continue
+		}
+		if have[i] = c.counts[src.Topic]; have[i] <= 0 {
+			c.errs = append(c.errs, fmt.Errorf("topology: source(%s): %w", src.Topic, ErrNoTopic))
+		}
+	}
+	for _, g := range s.groups {
+		if err := g.settle(s, have, c.declared, c.upstream); err != nil {
+			c.errs = append(c.errs, err)
+		}
+	}
+	tasks := 0
+	for i, src := range s.Sources {
+		if src.Repartition != "" {
+			c.out.Repartitions[src.Repartition] = have[i]
+		}
+		tasks = max(tasks, have[i])
+	}
+	c.out.Subs[s.ID] = tasks
+	for _, k := range s.Sinks {
+		if k.Repartition != "" {
+			c.upstream[k.Repartition] = max(c.upstream[k.Repartition], tasks)
+		}
+	}
 }
 
 // settle finds the count that all sources of the group have, and gives it to the repartition topics among them.

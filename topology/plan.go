@@ -9,7 +9,7 @@ import (
 // goroutines.
 type Plan struct {
 	Name      string
-	Subs      []*Sub     // in topological order: who writes a topic comes before who reads it
+	Subs      []*Sub     // in topological order: who writes a topic comes before who reads it, unless they do both
 	Operators []Operator // in the order of declaration
 	// StateFingerprint covers ids, stores, schemas, input topics and cuts: what old and new binaries must agree on to
 	// share the work. BuildFingerprint covers all operators, their order, kinds and types. Function bodies and output

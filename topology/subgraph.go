@@ -15,7 +15,6 @@ type subgraph struct {
 	sinks   []*node // one per topic or repartition
 	stores  []*storeDecl
 	groups  []group
-	writes  []*subgraph // who reads what it writes, in their order
 }
 
 // topicOf names what a source or sink node, or a KeyBy that cuts, reads or writes.
