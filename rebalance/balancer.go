@@ -93,7 +93,7 @@ func (b *Balancer) JoinGroupMetadata(topics []string, owned map[string][]int32, 
 	// leader lists the member as waiting, which is how it gets noticed.
 	meta.UserData, _ = self.Append(nil, version)
 	b.mu.Lock()
-	b.sent = self.Digest()
+	b.sent = digest(meta.UserData)
 	b.mu.Unlock()
 	return meta.AppendTo(nil)
 }
@@ -116,12 +116,15 @@ func (b *Balancer) ParseSyncAssignment(assignment []byte) (map[string][]int32, e
 	a, err := DecodeAssignment(sync.UserData)
 	if fe, ok := errors.AsType[*FormatError](err); ok && len(parts) == 0 {
 		self := b.cfg.Self()
-		a = Assignment{Format: fe.Have, Hosts: []Host{{Instance: self.Instance}}, Heard: self.Digest(),
+		a = Assignment{Format: fe.Have, Hosts: []Host{{Instance: self.Instance}},
 			Waiting: []Waiting{{self.Instance, NoCommonFormat}}}
 	} else if err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
+	if err != nil {
+		a.Heard = b.sent
+	}
 	b.last = &a
 	b.mu.Unlock()
 	if b.cfg.OnAssignment != nil {

@@ -126,9 +126,9 @@ func (a *Assignment) WaitingFor() (Reason, bool) {
 //	placement = sub, uv tasks, per task uv owner+1 (0: nobody)
 //	waiting   = uv host, 1 byte reason
 //
-// Each list begins with its uv count. The strings of a host share text with those of
-// the host before (appendShared); with own = 1 the prefix is written without the
-// instance id it ends in. One byte per task and about twenty per host keep the
+// Each list begins with its uv count. An instance id is packed (appendHex); the other
+// strings of a host share text with those of the host before (appendShared), and with
+// own = 1 the prefix is written without the instance id it ends in. One byte per task and about twenty per host keep the
 // assignments of 100 members with 1,000 tasks below 500 kB all together: the
 // coordinator stores them in one record.
 func (a *Assignment) Append(dst []byte) ([]byte, error) {
@@ -154,7 +154,7 @@ func (a *Assignment) appendGroup(dst []byte) ([]byte, error) {
 		if h.Workers < 0 {
 			return dst, fmt.Errorf("rebalance: encode assignment: %d workers of %q", h.Workers, h.Instance)
 		}
-		dst = appendShared(dst, last.Instance, h.Instance)
+		dst = appendHex(dst, h.Instance)
 		dst = appendShared(dst, last.Endpoint, h.Endpoint)
 		dst = appendShared(dst, last.Rack, h.Rack)
 		base, own := cutInstance(h)
@@ -208,8 +208,8 @@ func DecodeAssignment(b []byte) (Assignment, error) {
 	a.Self = int(r.Int32())
 	a.Heard = Digest(r.Uint64())
 	var last Host
-	for range r.Count(11) {
-		h := Host{Instance: readShared(r, last.Instance), Endpoint: readShared(r, last.Endpoint), Rack: readShared(r, last.Rack)}
+	for range r.Count(5) {
+		h := Host{Instance: readHex(r), Endpoint: readShared(r, last.Endpoint), Rack: readShared(r, last.Rack)}
 		workers := r.Uvarint()
 		base := readShared(r, last.TransactionalPrefix)
 		if workers>>1 > 1<<31-1 {

@@ -32,7 +32,7 @@ func (p planning) plan(cb *kgo.ConsumerBalancer, topics map[string]int32) (assig
 		if member.Data.Instance == "" && m.InstanceID != nil {
 			member.Data.Instance = *m.InstanceID
 		}
-		heard[m.MemberID] = member.Data.Digest()
+		heard[m.MemberID] = digest(meta.UserData)
 		in.Members = append(in.Members, member)
 	})
 	var err error

@@ -49,17 +49,13 @@ type MemberData struct {
 	Subs []Sub
 }
 
-// Digest stands for the bytes of a MemberData; equal data have equal digests.
+// Digest stands for a member's user data as the leader heard them.
 type Digest uint64
 
-// Digest returns the digest of the data as the newest format writes it.
-func (d MemberData) Digest() Digest {
-	b, err := d.Append(nil, FormatMax)
-	if err != nil {
-		return 0
-	}
+// digest is taken of the bytes as sent, so that a leader can digest what it cannot read.
+func digest(userData []byte) Digest {
 	h := fnv.New64a()
-	_, _ = h.Write(b)
+	_, _ = h.Write(userData)
 	return Digest(h.Sum64())
 }
 
@@ -132,7 +128,7 @@ func DecodeMember(b []byte) (MemberData, error) {
 	last := ""
 	for range r.Count(2) {
 		s := Sub{ID: r.String()}
-		for range r.Count(2) {
+		for range r.Count(1) {
 			last = readShared(r, last)
 			s.Topics = append(s.Topics, last)
 		}
