@@ -69,7 +69,7 @@ func (picky) Append(dst []byte, v float64or) ([]byte, error) {
 	}
 	return append(dst, v...), nil
 }
-func (picky) Decode(b []byte) (float64or, error)   { return float64or(b), nil }
+func (picky) Decode(b []byte) (float64or, error) { return float64or(b), nil }
 func (picky) JSON(dst, b []byte) ([]byte, error) { return append(dst, b...), nil }
 func (picky) Schema() string                     { return "picky" }
 

@@ -92,3 +92,6 @@ func process[K, V, K2, V2 any](s *Stream[K, V], id string, make func() Processor
 	}
 	return &Processed[K2, V2]{&Stream[K2, V2]{n, k, retype[V2](s.v)}}
 }
+
+// TaskID names a task: what a Processor's Open gets.
+type TaskID = processor.TaskID
