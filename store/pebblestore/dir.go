@@ -1,0 +1,66 @@
+package pebblestore
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/tidemark/tidemark/store"
+)
+
+// Destroy removes the database in dir and everything else there. A nil fs is that of the operating system. It refuses
+// with store.ErrLocked while the database is open; a directory that does not exist is no error.
+func Destroy(fs *FS, dir string) error {
+	err := withLock(fs, dir, func(fs *FS, dir string) error { return fs.fs.RemoveAll(dir) })
+	if err != nil {
+		return fmt.Errorf("pebblestore: destroy %s: %w", dir, err)
+	}
+	return nil
+}
+
+// SetAside renames the directory of a damaged database, so that a new one can take its place, and returns the new name:
+// dir with ".damaged-" and the first free number behind it. It refuses with store.ErrLocked while the database is open.
+func SetAside(fs *FS, dir string) (string, error) {
+	var to string
+	err := withLock(fs, dir, func(fs *FS, dir string) error {
+		for n := 1; ; n++ {
+			to = fmt.Sprintf("%s.damaged-%d", dir, n)
+			if _, err := fs.fs.Stat(to); err == nil {
+				continue
+			} else if !os.IsNotExist(err) {
+				return err
+			}
+			return fs.fs.Rename(dir, to)
+		}
+	})
+	if err != nil {
+		return "", fmt.Errorf("pebblestore: set aside %s: %w", dir, err)
+	}
+	return to, nil
+}
+
+func withLock(fs *FS, dir string, fn func(fs *FS, dir string) error) error {
+	if fs == nil {
+		fs = OSFS()
+	}
+	if _, err := fs.fs.Stat(dir); os.IsNotExist(err) {
+		return nil
+	}
+	dir, err := fs.canonical(dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrStorage, err)
+	}
+	lock, err := pebble.LockDirectory(dir, fs.fs)
+	if err != nil {
+		return classifyLock(err)
+	}
+	err = fn(fs, dir)
+	if closeErr := lock.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrStorage, err)
+	}
+	return nil
+}
