@@ -60,16 +60,18 @@ func (t *Topology) checkSubs(subs []*subgraph, p *problems) {
 			byID[fold(s.id)] = s
 			continue
 		}
-		// One of the two has its name from an operator: topics are read by one sub-topology each, and ids are unique.
-		n := s.named()
-		if n.kind == kindSource {
-			n = first.named()
-		}
-		if n.kind != kindSource {
-			p.node(n, "operator id %q names a sub-topology, and so does a topic: %s and %s would share a progress topic",
-				n.id, first.id, s.id)
-		} else {
-			p.node(n, "topics %q and %q name two sub-topologies, whose progress topics Kafka takes for the same", first.id, s.id)
+		a, b := first.named(), s.named()
+		switch {
+		case a.kind == kindSource && b.kind == kindSource:
+			if a.label != b.label { // else it is one topic with two settings, which is reported as such
+				p.node(b, "topics %q and %q name two sub-topologies, whose progress topics Kafka takes for the same", first.id, s.id)
+			}
+		case a.kind == kindSource, b.kind == kindSource:
+			if a.kind == kindSource {
+				a = b
+			}
+			p.node(a, "operator id %q names a sub-topology, and so does a topic: %s and %s would share a progress topic",
+				a.id, first.id, s.id)
 		}
 	}
 }

@@ -86,17 +86,22 @@ func (n *node) name() string {
 	switch {
 	case n.id != "":
 		return n.id
-	case n.kind == kindSource, n.kind == kindSink, n.kind == kindBranch, n.kind == kindSide:
+	case n.labelled():
 		return n.kind + "(" + n.label + ")"
 	}
 	return n.kind + "#" + n.label
+}
+
+// labelled reports whether the label was given by the user.
+func (n *node) labelled() bool {
+	return n.kind == kindSource || n.kind == kindSink || n.kind == kindBranch || n.kind == kindSide
 }
 
 // add puts a new node into the graph, below its inputs.
 func (t *Topology) add(n *node, in ...*node) *node {
 	n.t = t
 	n.seq = len(t.nodes) + 1
-	if n.label == "" {
+	if !n.labelled() {
 		t.numbers[n.kind]++
 		n.label = fmt.Sprint(t.numbers[n.kind])
 	}

@@ -61,8 +61,7 @@ func (t *Topology) checkCycles(p *problems) {
 			defer func() { path = path[:len(path)-1] }()
 		}
 		if state[c] == open {
-			i := max(0, slices.Index(path, c.label))
-			p.node(n, "the topology is a cycle: topic %s leads back to itself", strings.Join(path[i:], " -> "))
+			p.node(n, "the topology is a cycle: topic %s", strings.Join(path[slices.Index(path, topic):], " -> "))
 			return
 		}
 		visit(c)
@@ -82,6 +81,7 @@ func (t *Topology) checkCycles(p *problems) {
 	}
 	for _, n := range t.nodes {
 		if n.kind == kindSource {
+			path = []string{n.label}
 			visit(n)
 		}
 	}

@@ -25,7 +25,9 @@ func sinkTo[K, V any](from *node, topic string, k *encoding[K], v *encoding[V], 
 	if why := badTopic(topic); why != "" {
 		n.t.problems.node(n, "topic %q %s", topic, why)
 	}
-	needs(n, kout, "key")
+	if kout != k { // else checked where the key was set
+		needs(n, kout, "key")
+	}
 	needs(n, vout, "value")
 	passKey := func() bool { return same(k, kout) }
 	passValue := func() bool { return same(v, vout) }

@@ -101,7 +101,7 @@ func TestTableThrough(t *testing.T) {
 		To("out")
 	d := start(t, top)
 	d.feeds(t, "in", rec(1, "k", "yes"), rec(2, "k", "no"), rec(3, "k", "no"))
-	d.expect(t, "mid@1 k=yes", "mid@2 k=null", "out@1 k=YES", "out@2 k=null")
+	d.expect(t, "mid@1 k=yes", "out@1 k=YES", "mid@2 k=null", "out@2 k=null")
 }
 
 func TestStreamAndTableShareASource(t *testing.T) {
