@@ -97,7 +97,7 @@ func Open(dir string, o Options) (*DB, error) {
 }
 
 func (d *DB) open(dir string) error {
-	err := d.gate.MkdirAll(dir, 0o700)
+	err := makeDir(d.gate, dir)
 	if err == nil {
 		d.dir, err = (&FS{fs: d.gate}).canonical(dir)
 	}

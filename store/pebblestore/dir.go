@@ -3,11 +3,43 @@ package pebblestore
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark/tidemark/store"
 )
+
+// makeDir makes a directory and its parents, durably: Pebble syncs what is inside the directory and nothing above.
+func makeDir(fs vfs.FS, dir string) error {
+	var grown []string // parents that get a new entry
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		if _, err := fs.Stat(at); err == nil {
+			break
+		} else if !os.IsNotExist(err) || filepath.Dir(at) == at {
+			return err
+		}
+		grown = append(grown, filepath.Dir(at))
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, parent := range grown {
+		f, err := fs.OpenDir(parent)
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Destroy removes the database in dir and everything else there. A nil fs is that of the operating system. It refuses
 // with store.ErrLocked while the database is open; a directory that does not exist is no error.

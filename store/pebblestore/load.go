@@ -51,8 +51,9 @@ func (d *DB) writeTables(r store.Run) (paths []string, err error) {
 				return paths, err
 			}
 			paths = append(paths, path)
-			w = sstable.NewWriter(objstorageprovider.NewFileWritable(f),
-				d.popts.MakeWriterOptions(len(d.popts.Levels)-1, d.pebble.TableFormat()))
+			// The options of the lowest level would do for sets, but there a delete is taken to have nothing below it and
+			// is skipped by every read.
+			w = sstable.NewWriter(objstorageprovider.NewFileWritable(f), d.popts.MakeWriterOptions(0, d.pebble.TableFormat()))
 		}
 		if value := r.Value(); value != nil {
 			err = w.Set(r.Key(), value)

@@ -1,0 +1,14 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/store/storetest"
+)
+
+func TestMem(t *testing.T) {
+	storetest.Run(t, func(*testing.T) storetest.Disk {
+		return storetest.Disk{Open: func() (store.DB, error) { return store.NewMem(), nil }}
+	})
+}
