@@ -1,0 +1,165 @@
+package tidemark
+
+import (
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+
+	"github.com/tidemark/tidemark/processor"
+	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/store/pebblestore"
+)
+
+// FS is a file system for the databases; tests replace it with one in memory that can crash.
+type FS = pebblestore.FS
+
+// stores opens the databases of the tasks, under <StateDir>/<App>, or in memory without a StateDir.
+type stores struct {
+	dir        string // empty: in memory
+	fs         *FS
+	shared     *pebblestore.Shared
+	log        *zap.Logger
+	viewBytes  int64 // per task
+	layerBytes int64 // per task
+	rand       *rand.Rand
+}
+
+// identity is what the state directory keeps of the instance. The id must survive restarts: it is part of the
+// transactional ids, so that a restart ends what the former process left open.
+type identity struct {
+	Version  int    `json:"version"`
+	Instance string `json:"instance"`
+	Workers  int    `json:"workers"`
+}
+
+const identityVersion = 1
+
+// newStores divides the memory for state: half for decoded rows, a quarter for committed rows on their way to
+// disk, a quarter for Pebble's block cache and memtables. The first two are per task and shared out over the
+// tasks an instance usually has, one or two per worker.
+func newStores(c *Config) *stores {
+	s := &stores{log: c.Logger, fs: c.Testing.FS, rand: c.Testing.Rand}
+	share := int64(2 * c.Workers)
+	s.viewBytes = c.CacheBytes / 2 / share
+	s.layerBytes = min(c.CacheBytes/4/share, 64<<20)
+	if c.StateDir == "" {
+		return s
+	}
+	s.dir = filepath.Join(c.StateDir, c.App)
+	if s.fs == nil {
+		s.fs = pebblestore.OSFS()
+	}
+	s.shared = pebblestore.NewShared(pebblestore.SharedOptions{
+		FS: s.fs, CacheBytes: c.CacheBytes / 4,
+	})
+	return s
+}
+
+// lockDir takes the state directory and returns the instance id kept in it.
+func (s *stores) lockDir(workers int) (instance string, former int, release func(), err error) {
+	if s.dir == "" {
+		return s.newID(), 0, func() {}, nil
+	}
+	unlock, err := s.fs.LockDir(s.dir)
+	if err != nil {
+		if errors.Is(err, store.ErrLocked) {
+			return "", 0, nil, fmt.Errorf("tidemark: %w: %s; give every process a directory of its own", ErrStateDirLocked, s.dir)
+		}
+		return "", 0, nil, fmt.Errorf("tidemark: state directory %s: %w", s.dir, err)
+	}
+	id, err := s.identity(workers)
+	if err != nil {
+		unlock()
+		return "", 0, nil, err
+	}
+	return id.Instance, id.Workers, unlock, nil
+}
+
+// identity reads or makes the identity file and notes the present number of workers. The result holds the
+// former number.
+func (s *stores) identity(workers int) (identity, error) {
+	path := filepath.Join(s.dir, "instance.json")
+	id := identity{Version: identityVersion}
+	b, err := s.fs.ReadFile(path)
+	switch {
+	case err == nil:
+		if err := json.Unmarshal(b, &id); err != nil || id.Instance == "" {
+			return id, fmt.Errorf("tidemark: %s is damaged; if no other process uses the directory, remove the file", path)
+		}
+		if id.Version != identityVersion {
+			return id, fmt.Errorf("tidemark: %s has version %d, this build reads %d", path, id.Version, identityVersion)
+		}
+	case errors.Is(err, os.ErrNotExist):
+		id.Instance = s.newID()
+	default:
+		return id, fmt.Errorf("tidemark: read %s: %w", path, err)
+	}
+	now := id
+	now.Workers = workers
+	if b, err = json.Marshal(now); err != nil {
+		return id, fmt.Errorf("tidemark: write %s: %w", path, err)
+	}
+	if err := s.fs.WriteFile(path, append(b, '\n')); err != nil {
+		return id, fmt.Errorf("tidemark: write %s: %w", path, err)
+	}
+	return id, nil
+}
+
+func (s *stores) newID() string {
+	n := rand.Uint64
+	if s.rand != nil {
+		n = s.rand.Uint64
+	}
+	return fmt.Sprintf("%08x", uint32(n()))
+}
+
+func (s *stores) path(id processor.TaskID) string {
+	return filepath.Join(s.dir, id.Sub, fmt.Sprint(id.Partition))
+}
+
+func (s *stores) open(id processor.TaskID) (store.DB, error) {
+	if s.dir == "" {
+		return store.NewMem(), nil
+	}
+	db, err := pebblestore.Open(s.path(id), pebblestore.Options{Shared: s.shared, FS: s.fs, Logger: logger{s.log.Sugar()}})
+	if err != nil {
+		return nil, fmt.Errorf("tidemark: open store of task %s: %w", id, err)
+	}
+	return db, nil
+}
+
+func (s *stores) setAside(id processor.TaskID) error {
+	if s.dir == "" {
+		return nil
+	}
+	to, err := pebblestore.SetAside(s.fs, s.path(id))
+	if err == nil {
+		s.log.Warn("damaged database kept", zap.Stringer("task", id), zap.String("as", to))
+	}
+	return err
+}
+
+func (s *stores) wipe(id processor.TaskID) error {
+	if s.dir == "" {
+		return nil
+	}
+	return pebblestore.Destroy(s.fs, s.path(id))
+}
+
+func (s *stores) close() error {
+	if s.shared == nil {
+		return nil
+	}
+	return s.shared.Close()
+}
+
+// logger gives Pebble's messages to zap: what it does in normal operation at debug level.
+type logger struct{ *zap.SugaredLogger }
+
+func (l logger) Infof(format string, args ...any)  { l.Debugf(format, args...) }
+func (l logger) Errorf(format string, args ...any) { l.Warnf(format, args...) }
