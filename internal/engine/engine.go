@@ -24,18 +24,19 @@ type Engine struct {
 	names changelog.Names
 	log   *zap.Logger
 
-	instance string
-	tv2      bool // the broker runs transaction.version 2 or later
-	subs     []*sub
-	byTopic  map[string]*sub // input topic to its sub-topology
-	control  *control
-	admin    *kgo.Client
-	reader   *changelog.Reader
-	source   *source
-	balancer *rebalance.Balancer
-	mgr      *manager
-	workers  []*worker
-	purger   *purger
+	instance   string
+	tv2        bool // the broker runs transaction.version 2 or later
+	startMoves bool // the broker moves the start of a log when it compacts
+	subs       []*sub
+	byTopic    map[string]*sub // input topic to its sub-topology
+	control    *control
+	admin      *kgo.Client
+	reader     *changelog.Reader
+	source     *source
+	balancer   *rebalance.Balancer
+	mgr        *manager
+	workers    []*worker
+	purger     *purger
 
 	deadLetters sinkTopic
 

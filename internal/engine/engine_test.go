@@ -173,3 +173,45 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestRepartitionAndRebalance(t *testing.T) {
+	b, err := embedded.Start(embedded.Options{Topics: map[string]int{"in": 4, "out": 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	const n = 20000
+	top := func() *topology.Topology {
+		top := topology.New("app")
+		top.Stream[string, string]("in").
+			KeyBy("by-last", func(v string) string { return v[len(v)-1:] }).
+			Count("counts").To("out")
+		return top
+	}
+	run := func(name string) func() {
+		e := instance(t, b, top(), name, &disk{}, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		return func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	stopA := run("a")
+	produce(t, b, "in", n, func(i int) string { return fmt.Sprint(i % 97) })
+	stopB := run("b")
+	produce(t, b, "in", n, func(i int) string { return fmt.Sprint(i % 97) })
+	lastCounts(t, b, "out", 2*n)
+	stopA()
+	produce(t, b, "in", n, func(i int) string { return fmt.Sprint(i % 97) })
+	got := lastCounts(t, b, "out", 3*n)
+	stopB()
+	for k, v := range got {
+		if v != 3*n/10 {
+			t.Errorf("key %s: %d", k, v)
+		}
+	}
+}

@@ -149,7 +149,7 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 			}
 		}
 		for _, c := range t.sub.changelogs {
-			if b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]; b.Start > 0 && b.Start < b.HighWatermark {
+			if b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]; !e.startMoves && b.Start > 0 && b.Start < b.HighWatermark {
 				return nil, fmt.Errorf("%w: %s/%d begins at %d, what was below is lost and the local state cannot replace it; run: tidemark reset --app %s",
 					ErrChangelogTruncated, c.name, t.id.Partition, b.Start, e.cfg.App)
 			}
