@@ -24,7 +24,12 @@ func bench(tb testing.TB, t *topology.Topology) (*processor.Task, *store.State) 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := plan.Subs[len(plan.Subs)-1]
+	return benchSub(tb, plan.Subs[len(plan.Subs)-1])
+}
+
+// benchSub builds the task of one sub-topology.
+func benchSub(tb testing.TB, s *topology.Sub) (*processor.Task, *store.State) {
+	tb.Helper()
 	state, err := store.Open(store.NewMem(), s.Stores, store.Options{ViewBytes: 1 << 30})
 	if err != nil {
 		tb.Fatal(err)

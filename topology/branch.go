@@ -27,18 +27,11 @@ func (s *Stream[K, V]) Merge(others ...*Stream[K, V]) *Stream[K, V] {
 
 // recode returns the node of o, behind one that drops the encoded value if its bytes are not those of s.
 func recode[K, V any](s, o *Stream[K, V]) *node {
-	if o.v == s.v || o.n.t != s.n.t {
+	if o.n.t != s.n.t || same(s.v, o.v) {
 		return o.n
 	}
-	n := then(o, &node{kind: kindRecode, passesVal: true})
-	n.checks = append(n.checks, func(*problems) { n.uses.value = !same(s.v, o.v) })
-	n.compile = func(b *compiler) any {
-		next := streamOut[K, V](b, n)
-		if !n.uses.value {
-			return next
-		}
-		return processor.Recode(next)
-	}
+	n := then(o, &node{kind: kindRecode, uses: uses{value: true}, passesVal: true})
+	n.compile = func(b *compiler) any { return processor.Recode(streamOut[K, V](b, n)) }
 	return n
 }
 

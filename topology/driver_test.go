@@ -1,10 +1,8 @@
 package topology_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"sort"
 	"strings"
 	"testing"
 
@@ -259,11 +257,3 @@ func show(w io.Writer, t *topology.Topology, topic string, keysAndValues ...stri
 		fmt.Fprintln(w, s)
 	}
 }
-
-// sorted returns lines in order, for what has none.
-func sorted(lines []string) []string {
-	sort.Strings(lines)
-	return lines
-}
-
-var _ = bytes.Equal

@@ -80,7 +80,11 @@ func (n *node) stateLines() []string {
 // line describes all of an operator but what its functions do.
 func (n *node) line() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s", n.kind, n.name())
+	b.WriteString(n.name())
+	if n.id != "" {
+		b.Reset()
+		fmt.Fprintf(&b, "%s %s", n.kind, n.id)
+	}
 	for _, in := range n.in {
 		fmt.Fprintf(&b, " <- %s", in.name())
 	}

@@ -42,10 +42,10 @@ func (s *slot) bind(n *node, what string) bool {
 }
 
 // in returns what the handle stands for where s runs. Using a handle that was not listed is a mistake in the program.
-func in[T any](h *slot, s processor.Scoped, what string) T {
+func in[T any](h *slot, s processor.Scoped, what, name string) T {
 	v, ok := s.Scope().Slot(h.index).(T)
 	if !ok || h.t == nil {
-		panic(fmt.Sprintf("topology: %s is used by a processor that does not list it", what))
+		panic(fmt.Sprintf("topology: %s %s is used by a processor that does not list it", what, name))
 	}
 	return v
 }
@@ -95,7 +95,7 @@ func putStore[K, V any](b *compiler, s *processor.Scope, index int, id string, k
 }
 
 func (h *KeyValueStore[K, V]) kv(s processor.Scoped) *processor.KV[K, V] {
-	return in[*processor.KV[K, V]](&h.slot, s, "store "+h.id)
+	return in[*processor.KV[K, V]](&h.slot, s, "store", h.id)
 }
 
 // Get returns the value of a key and whether there is one. The value must not be changed.
@@ -153,13 +153,13 @@ func (h *ReadOnlyStore[K, V]) attach(n *node) {
 
 // Get returns the value of a key and whether there is one. The value must not be changed.
 func (h *ReadOnlyStore[K, V]) Get(s processor.Scoped, k K) (V, bool, error) {
-	return in[*processor.KV[K, V]](&h.slot, s, "store "+h.id).Get(k)
+	return in[*processor.KV[K, V]](&h.slot, s, "store", h.id).Get(k)
 }
 
 // Scan calls fn for the rows from from on up to and without to, ordered by encoded key, until fn returns false. A nil
 // bound is open.
 func (h *ReadOnlyStore[K, V]) Scan(s processor.Scoped, from, to *K, fn func(K, V) bool) error {
-	return in[*processor.KV[K, V]](&h.slot, s, "store "+h.id).Scan(from, to, fn)
+	return in[*processor.KV[K, V]](&h.slot, s, "store", h.id).Scan(from, to, fn)
 }
 
 // SideOutput is a handle of an output beside a processor's main one.
@@ -226,7 +226,7 @@ func (h *SideOutput[K, V]) EmitAt(s processor.Scoped, time int64, k K, v V) {
 }
 
 func (h *SideOutput[K, V]) port(s processor.Scoped) *processor.Port[K, V] {
-	return in[*processor.Port[K, V]](&h.slot, s, "output "+h.name)
+	return in[*processor.Port[K, V]](&h.slot, s, "output", h.name)
 }
 
 // KeepsKey promises that a processor emits each record under the key of the record it got, so that a stateful operator

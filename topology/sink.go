@@ -49,7 +49,7 @@ func sinkTo[K, V any](from *node, topic string, k *encoding[K], v *encoding[V], 
 
 // same reports whether bytes of a are bytes of b.
 func same[T any](a, b *encoding[T]) bool {
-	if a == b {
+	if a == b || !a.explicit && !b.explicit {
 		return true
 	}
 	x, _ := a.get()
