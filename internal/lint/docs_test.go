@@ -10,8 +10,9 @@ import (
 )
 
 // checkDocs finds exported names of packages that say nothing about themselves: functions, methods,
-// types, constants, variables, struct fields, interface methods. A comment of a group, or of the
-// line itself, counts for constants, variables and fields.
+// types, constants, variables, interface methods, and the fields of what a caller fills in (Config,
+// Options). Fields of other structs are left to their authors: a Topic string needs no sentence. A
+// comment of a group, or of the line itself, counts for constants, variables and fields.
 func checkDocs(s *source) []string {
 	if s.test || s.command() || s.generated() {
 		return nil
@@ -46,7 +47,9 @@ func checkSpec(s *source, d *ast.GenDecl, spec ast.Spec, miss func(*ast.Ident)) 
 		}
 		switch typ := spec.Type.(type) {
 		case *ast.StructType:
-			checkFields(s, spec.Doc.Text()+d.Doc.Text(), typ.Fields, miss)
+			if strings.HasSuffix(spec.Name.Name, "Config") || strings.HasSuffix(spec.Name.Name, "Options") {
+				checkFields(s, spec.Doc.Text()+d.Doc.Text(), typ.Fields, miss)
+			}
 		case *ast.InterfaceType:
 			checkFields(s, spec.Doc.Text()+d.Doc.Text(), typ.Methods, miss)
 		}
@@ -133,11 +136,12 @@ func TestDocRule(t *testing.T) {
 		{"codec/a.go", "package p\n// Group.\ntype (\nT int\n)", true},
 		{"codec/a.go", "package p\nvar A = 1", true},
 		{"codec/a.go", "package p\n// All of them.\nvar (\nA = 1\nB = 2\n)", false},
-		{"codec/a.go", "package p\n// T is.\ntype T struct {\nA int\n}", true},
-		{"codec/a.go", "package p\n// T is.\ntype T struct {\n// A and B are.\nA int\nB int\n}", false},
-		{"codec/a.go", "package p\n// T is.\ntype T struct {\n// A is.\nA int\n\nB int\n}", true},
-		{"codec/a.go", "package p\n// T is A.\ntype T struct {\nA int\n}", false},
+		{"codec/a.go", "package p\n// Options are.\ntype Options struct {\nA int\n}", true},
+		{"codec/a.go", "package p\n// Options are.\ntype Options struct {\n// A and B are.\nA int\nB int\n}", false},
+		{"codec/a.go", "package p\n// Options are.\ntype Options struct {\n// A is.\nA int\n\nB int\n}", true},
+		{"codec/a.go", "package p\n// Options are A.\ntype Options struct {\nA int\n}", false},
 		{"codec/a.go", "package p\n// T is.\ntype T interface {\nM()\n}", true},
+		{"codec/a.go", "package p\n// T is.\ntype T struct {\nA int\n}", false},
 		{"codec/a_test.go", "package p\nfunc F() {}", false},
 		{"cmd/x/a.go", "package main\nfunc F() {}", false},
 	})
