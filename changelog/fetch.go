@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,7 +38,9 @@ func (r *Reader) fetch(ctx context.Context, topic string, id [16]byte, partition
 	req.ReplicaID = -1
 	req.MaxWaitMillis = 0
 	req.MinBytes = 0
-	req.MaxBytes = r.cfg.MaxBytes
+	// The partition's own limit is the one that counts. The in-process broker leaves the
+	// list of aborted transactions out of an answer that the request's limit cuts short.
+	req.MaxBytes = math.MaxInt32
 	req.IsolationLevel = readCommitted
 	req.SessionID = 0
 	req.SessionEpoch = -1 // no fetch session: every request is complete
