@@ -21,6 +21,7 @@ import (
 type cluster struct {
 	*testing.T
 	ctx     context.Context
+	cancel  context.CancelFunc
 	broker  *embedded.Broker
 	network *embedded.Network
 	admin   *kgo.Client
@@ -33,9 +34,8 @@ func inCluster(t *testing.T, o embedded.Options, test func(c *cluster)) {
 
 func newCluster(t *testing.T, o embedded.Options) *cluster {
 	c := &cluster{T: t, network: embedded.NewNetwork()}
-	var cancel context.CancelFunc
-	c.ctx, cancel = context.WithTimeout(t.Context(), 10*time.Minute)
-	t.Cleanup(cancel)
+	c.ctx, c.cancel = context.WithTimeout(t.Context(), 10*time.Minute)
+	t.Cleanup(c.cancel)
 	o.ListenFn = c.network.Listen
 	var err error
 	if c.broker, err = embedded.Start(o); err != nil {
@@ -44,6 +44,19 @@ func newCluster(t *testing.T, o embedded.Options) *cluster {
 	t.Cleanup(c.broker.Close)
 	c.admin = c.client("admin")
 	return c
+}
+
+// background runs f until the test is over and c.ctx ends.
+func (c *cluster) background(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	c.Cleanup(func() {
+		c.cancel()
+		<-done
+	})
 }
 
 func (c *cluster) opts(name string, more ...kgo.Opt) []kgo.Opt {

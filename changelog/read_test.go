@@ -361,11 +361,23 @@ func TestReadSurvivesTheBroker(t *testing.T) {
 	})
 	run("leaders move", func(c *cluster) {
 		n := int32(0)
+		moves := make(chan int32, 100)
 		c.onFetch(func(*kmsg.FetchRequest) *kmsg.FetchResponse {
 			if n++; n%4 == 0 {
-				go c.broker.Cluster().MoveTopicPartition("log", n/4%2, n/4%3)
+				moves <- n / 4
 			}
 			return nil
+		})
+		// Not from within the broker's own goroutine.
+		c.background(func() {
+			for {
+				select {
+				case m := <-moves:
+					_ = c.broker.Cluster().MoveTopicPartition("log", m%2, m%3)
+				case <-c.ctx.Done():
+					return
+				}
+			}
 		})
 	})
 }

@@ -141,10 +141,17 @@ func fetchOffsets(ctx context.Context, cl *kgo.Client, group string, parts []Top
 	if len(resp.Groups) != 1 || resp.Groups[0].Group != group {
 		return nil, fmt.Errorf("the broker answered for %d groups, asked for one", len(resp.Groups))
 	}
-	if err := kerr.ErrorForCode(resp.Groups[0].ErrorCode); err != nil {
+	out := make(map[TopicPartition]kmsg.OffsetFetchResponseGroupTopicPartition)
+	switch err := kerr.ErrorForCode(resp.Groups[0].ErrorCode); {
+	case errors.Is(err, kerr.GroupIDNotFound):
+		// From version 10 on a group that never was is an error of its own.
+		for _, p := range parts {
+			out[p] = kmsg.OffsetFetchResponseGroupTopicPartition{Partition: p.Partition, Offset: -1, LeaderEpoch: -1}
+		}
+		return out, nil
+	case err != nil:
 		return nil, err
 	}
-	out := make(map[TopicPartition]kmsg.OffsetFetchResponseGroupTopicPartition)
 	for _, t := range resp.Groups[0].Topics {
 		for _, p := range t.Partitions {
 			out[TopicPartition{t.Topic, p.Partition}] = p
