@@ -35,8 +35,12 @@ func TestAllocations(t *testing.T) {
 			s.Split().When("x", func(v []byte) bool { return len(v) == 0 }, func(s *topology.Stream[[]byte, []byte]) { s.To("c") }).
 				Otherwise("y", func(s *topology.Stream[[]byte, []byte]) { s.To("d") })
 		}},
-		{"key-by", func(s *topology.Stream[[]byte, []byte]) { s.KeyBy("k", func(v []byte) []byte { return v[:4] }).To("out") }},
-		{"cut", func(s *topology.Stream[[]byte, []byte]) { s.KeyBy("k", func(v []byte) []byte { return v[:4] }).Count("n") }},
+		{"key-by", func(s *topology.Stream[[]byte, []byte]) {
+			s.KeyBy("k", func(v []byte) []byte { return v[:4] }).To("out")
+		}},
+		{"cut", func(s *topology.Stream[[]byte, []byte]) {
+			s.KeyBy("k", func(v []byte) []byte { return v[:4] }).Count("n")
+		}},
 		{"count", func(s *topology.Stream[[]byte, []byte]) { s.Count("n") }},
 		{"count, every update", func(s *topology.Stream[[]byte, []byte]) {
 			s.Count("n", topology.EveryUpdate()).Filter(func(n int64) bool { return n > 0 }).
