@@ -14,7 +14,7 @@ var (
 	ErrLocked = errors.New("store: locked")
 )
 
-// DB is the ordered byte store of one task. Keys compare bytewise; an empty key and an empty value are legal.
+// DB is the ordered byte store of one task. Keys compare bytewise and are not empty; an empty value is legal.
 //
 // One goroutine calls it, with one exception: while a goroutine is inside Apply, Load or Flush, another one may call
 // Get and Scan and use iterators. Two writers at a time are not allowed.

@@ -110,6 +110,9 @@ func (d *DB) open(dir string) error {
 	if err := d.removeRuns(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrStorage, err)
 	}
+	if err := d.breakSeal(); err != nil {
+		return err
+	}
 	d.popts = d.options()
 	if d.pebble, err = pebble.Open(d.dir, d.popts); err != nil {
 		if fatal := d.fatal.Load(); fatal != nil {
@@ -233,7 +236,9 @@ func (d *DB) Close() error {
 func (d *DB) release() error {
 	var err error
 	if d.pebble != nil {
-		err = d.pebble.Close()
+		if err = d.pebble.Close(); err == nil {
+			err = d.writeSeal()
+		}
 		if d.gate.shut.Load() {
 			err = nil // it has been reported, and what Close says of the shut file system is no news
 		}

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ func makeDir(fs vfs.FS, dir string) error {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		if _, err := fs.Stat(at); err == nil {
 			break
-		} else if !os.IsNotExist(err) || filepath.Dir(at) == at {
+		} else if !errors.Is(err, os.ErrNotExist) || filepath.Dir(at) == at {
 			return err
 		}
 		grown = append(grown, filepath.Dir(at))
@@ -26,19 +27,24 @@ func makeDir(fs vfs.FS, dir string) error {
 		return err
 	}
 	for _, parent := range grown {
-		f, err := fs.OpenDir(parent)
-		if err != nil {
-			return err
-		}
-		err = f.Sync()
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
+		if err := syncDir(fs, parent); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// syncDir makes the entries of a directory durable.
+func syncDir(fs vfs.FS, dir string) error {
+	f, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
 }
 
 // Destroy removes the database in dir and everything else there. A nil fs is that of the operating system. It refuses
@@ -60,10 +66,13 @@ func SetAside(fs *FS, dir string) (string, error) {
 			to = fmt.Sprintf("%s.damaged-%d", dir, n)
 			if _, err := fs.fs.Stat(to); err == nil {
 				continue
-			} else if !os.IsNotExist(err) {
+			} else if !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
-			return fs.fs.Rename(dir, to)
+			if err := fs.fs.Rename(dir, to); err != nil {
+				return err
+			}
+			return syncDir(fs.fs, filepath.Dir(dir))
 		}
 	})
 	if err != nil {
@@ -76,7 +85,7 @@ func withLock(fs *FS, dir string, fn func(fs *FS, dir string) error) error {
 	if fs == nil {
 		fs = OSFS()
 	}
-	if _, err := fs.fs.Stat(dir); os.IsNotExist(err) {
+	if _, err := fs.fs.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	dir, err := fs.canonical(dir)

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -110,7 +111,7 @@ func (f *FS) WriteFile(path string, b []byte) error {
 // List returns the names in a directory, none if it does not exist.
 func (f *FS) List(dir string) ([]string, error) {
 	names, err := f.fs.List(dir)
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("pebblestore: list: %w", err)
 	}
 	return names, nil
