@@ -12,16 +12,16 @@ type Step[K, V, A any] func(c *Context, k K, acc A, have bool, v V) (A, error)
 
 // AggregateConfig describes an unwindowed aggregate: one row per key.
 type AggregateConfig[K, V, A any] struct {
-	Op   Op
-	View *store.View[A]
-	Step Step[K, V, A]
+	Op   Op             // its operator
+	View *store.View[A] // its store
+	Step Step[K, V, A]  // its function
 	// Null is how a result of null, which deletes the row, is known; nil if A has no null.
 	Null codec.Nullable[A]
 	// EveryUpdate emits each change at once; else Flush emits the latest per key.
 	EveryUpdate bool
 	// Key decodes the key for what follows a Flush; nil if nothing there uses it.
 	Key     codec.Codec[K]
-	NeedOld bool
+	NeedOld bool            // an operator downstream uses old values
 	Next    TableFunc[K, A] // nil if nothing follows
 }
 

@@ -30,7 +30,10 @@ func (f ProcessorFunc[K, V, K2, V2]) Process(out Emitter[K2, V2], m Message[K, V
 }
 
 // Scoped is implemented by Emitter: what store handles and side outputs need to find their task.
-type Scoped interface{ Scope() *Scope }
+type Scoped interface {
+	// Scope returns what the processor that runs may use.
+	Scope() *Scope
+}
 
 // Scope is what one custom processor of one task may use.
 type Scope struct {
@@ -128,9 +131,9 @@ type state struct {
 
 // CustomConfig describes a custom processor.
 type CustomConfig[K, V, K2, V2 any] struct {
-	Scope     *Scope
-	Processor Processor[K, V, K2, V2]
-	Out       *Port[K2, V2]
+	Scope     *Scope                  // what it may use
+	Processor Processor[K, V, K2, V2] // it
+	Out       *Port[K2, V2]           // its main output
 	// Keyed refuses records without a key: the processor has stores, whose rows live with the key's partition.
 	Keyed bool
 }

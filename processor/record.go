@@ -38,7 +38,8 @@ type Output interface {
 	// Send hands over one record for the sink with this index in the sub-topology's list. A partition of -1 asks for
 	// Kafka's default: murmur2 of the key or, for a nil key, the partition of the task. The bytes of key, value and
 	// header values never change again and may be kept; the headers slice is valid during the call only. An error ends
-	// the processing of the record and comes back from Process as it is.
+	// the processing of the record and comes back from Process as it is: an *Error, whose Operator may be left empty, if
+	// this record cannot be sent, any other if none can.
 	Send(sink int, partition int32, time int64, key, value []byte, headers []Header) error
 }
 

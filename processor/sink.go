@@ -37,8 +37,7 @@ func (s Sink[K, V]) Table() TableFunc[K, V] {
 		if d.Has {
 			return s.send(c, key, d.New)
 		}
-		c.effects++
-		return c.sent(c.out.Send(s.Index, -1, c.time, key, nil, c.headers))
+		return c.emit(s.Op, s.Index, key, nil)
 	}
 }
 
@@ -74,14 +73,22 @@ func (s *Sink[K, V]) send(c *Context, key []byte, v V) error {
 		}
 		value = c.slab.take(b)
 	}
-	c.effects++
-	return c.sent(c.out.Send(s.Index, -1, c.time, key, value, c.headers))
+	return c.emit(s.Op, s.Index, key, value)
 }
 
-// sent remembers an error of the output, so that user code between here and the task cannot turn it into its own.
-func (c *Context) sent(err error) error {
-	if err != nil {
-		c.broken = err
+// emit sends the record in hand. An error of the output is remembered, so that user code between here and the task
+// cannot turn it into its own. An output that refuses a record as such says so with an Error, and it has not sent it.
+func (c *Context) emit(op Op, sink int, key, value []byte) error {
+	err := c.out.Send(sink, -1, c.time, key, value, c.headers)
+	if err == nil {
+		c.effects++
+		return nil
 	}
+	if e, ok := err.(*Error); ok && e.Operator == "" {
+		refused := *e
+		refused.Operator, refused.Key = c.operators[op], cloneKey(key)
+		err = &refused
+	}
+	c.broken = err
 	return err
 }

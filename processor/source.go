@@ -4,9 +4,9 @@ import "github.com/tidemark/tidemark/codec"
 
 // SourceConfig describes how the records of one topic enter a task.
 type SourceConfig[K, V any] struct {
-	Op    Op
-	Key   codec.Codec[K]
-	Value codec.Codec[V]
+	Op    Op             // its operator
+	Key   codec.Codec[K] // of the topic
+	Value codec.Codec[V] // of the topic
 	// NeedKey and NeedValue say whether an operator downstream uses the typed key or value. What none uses is not
 	// decoded, and hence not checked either.
 	NeedKey, NeedValue bool

@@ -2,9 +2,9 @@ package processor
 
 // Branch is one way out of a Split.
 type Branch[K, V any] struct {
-	Accept func(c *Context, k K, v V) (bool, error)
-	Op     Op
-	Next   Func[K, V]
+	Accept func(c *Context, k K, v V) (bool, error) // its predicate
+	Op     Op                                       // its operator
+	Next   Func[K, V]                               // what follows
 }
 
 // Split sends a record down the first branch that accepts it, else to rest. A nil rest drops and counts it.

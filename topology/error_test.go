@@ -208,6 +208,19 @@ func pass(out topology.Emitter[string, string], r topology.Record[string, string
 	return nil
 }
 
+// An output may refuse one record as such: that is the record's fault, has the sink's name, and left nothing behind.
+func TestOutputRefusesARecord(t *testing.T) {
+	top := topology.New("t")
+	top.Stream[string, string]("in").To("out")
+	d := start(t, top)
+	refusal := &processor.Error{Stage: "oversize", Err: errors.New("too big")}
+	d.tasks["in"].fail = refusal
+	e := wantError(t, d.feed("in", rec(1, "k", "v")), "sink(out)", "oversize", "too big")
+	if string(e.Key) != "k" || refusal.Operator != "" || d.tasks["in"].task.Effects() != 0 {
+		t.Errorf("key %q, refusal %v, effects %d", e.Key, refusal, d.tasks["in"].task.Effects())
+	}
+}
+
 func TestEffectsShowWhatAFailedRecordLeftBehind(t *testing.T) {
 	top := topology.New("t")
 	s := top.Stream[string, string]("in")
