@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -348,12 +349,12 @@ func TestReadSurvivesTheBroker(t *testing.T) {
 		run(e.Message, every(3, func(req *kmsg.FetchRequest) *kmsg.FetchResponse { return emptyAnswer(req, -1, -1, e) }))
 	}
 	run("connections reset", func(c *cluster) {
-		n := 0
+		var fetches atomic.Int32
 		c.network.Intercept(func(req embedded.Request) (v embedded.Verdict) {
 			if req.Client != "reader" || req.Key != int16(kmsg.Fetch) {
 				return v
 			}
-			if n++; n%3 == 0 {
+			if n := fetches.Add(1); n%3 == 0 {
 				v.CutReply, v.CutRequest = n%2 == 0, n%2 == 1
 			}
 			return v

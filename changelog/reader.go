@@ -82,7 +82,8 @@ type ReaderConfig struct {
 	// again; pauses begin at 2 ms. Default: 20 ms.
 	MaxWait time.Duration
 	// MaxBytes limits one answer of one partition, in bytes as stored (compressed).
-	// A batch larger than this is still read. Default: 4 MiB.
+	// A batch larger than this is still read. Default: 1 MiB: larger answers do not stay
+	// in the processor's cache between decoding and the sink.
 	MaxBytes int32
 	// Answers is the number of answers the Reader keeps in memory at a time, over all
 	// its Reads. Default: 4.
@@ -118,7 +119,7 @@ func NewReader(cfg ReaderConfig) (*Reader, error) {
 		cfg.Clock = clock.Real()
 	}
 	cfg.MaxWait = cmp.Or(cfg.MaxWait, 20*time.Millisecond)
-	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 4<<20)
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 1<<20)
 	cfg.Answers = cmp.Or(cfg.Answers, 4)
 	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Second)
 	cfg.Outage = cmp.Or(cfg.Outage, 2*time.Minute)
