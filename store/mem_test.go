@@ -7,8 +7,9 @@ import (
 	"github.com/tidemark/tidemark/store/storetest"
 )
 
-func TestMem(t *testing.T) {
-	storetest.Run(t, func(*testing.T) storetest.Disk {
-		return storetest.Disk{Open: func() (store.DB, error) { return store.NewMem(), nil }}
-	})
+func memDisk(*testing.T) storetest.Disk {
+	return storetest.Disk{Open: func() (store.DB, error) { return store.NewMem(), nil }}
 }
+
+func TestMem(t *testing.T)        { storetest.Run(t, memDisk) }
+func TestStateOnMem(t *testing.T) { storetest.RunState(t, memDisk) }

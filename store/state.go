@@ -180,17 +180,15 @@ func (s *State) index(store int, hash uint32, pos uint64) {
 	}
 }
 
-// makeRoom lets clean rows go until another one of that size fits into the budget.
+// makeRoom lets clean rows go when another one of that size does not fit into the budget. It looks at a bounded number
+// of rows: after a commit that has made many rows clean at once, the view shrinks over the next loads.
 func (s *State) makeRoom(size int64) {
-	for still := 0; s.cleanBytes+size > s.o.ViewBytes && still <= 2*len(s.views); {
-		v, before := s.views[s.turn], s.cleanBytes
-		wrapped := v == nil || v.sweep(64)
-		if s.cleanBytes < before {
-			still = 0
+	for range 4 {
+		if s.cleanBytes+size <= s.o.ViewBytes {
+			return
 		}
-		if wrapped {
+		if v := s.views[s.turn]; v == nil || v.sweep(64) {
 			s.turn = (s.turn + 1) % len(s.views)
-			still++
 		}
 	}
 }

@@ -13,18 +13,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Disk {
-		fs := NewMemFS()
-		return storetest.Disk{
-			Open: func() (store.DB, error) { return Open("/state/app/task", Options{FS: fs}) },
-			Crash: func(rng *rand.Rand) (err error) {
-				fs, err = fs.CrashClone(rng.IntN(101), rng)
-				return err
-			},
-		}
-	})
+// memDisk loses a random part of what was not synced when it crashes.
+func memDisk(*testing.T) storetest.Disk {
+	fs := NewMemFS()
+	return storetest.Disk{
+		Open: func() (store.DB, error) { return Open(dir, Options{FS: fs}) },
+		Crash: func(rng *rand.Rand) (err error) {
+			fs, err = fs.CrashClone(rng.IntN(101), rng)
+			return err
+		},
+	}
 }
+
+func TestConformance(t *testing.T) { storetest.Run(t, memDisk) }
+func TestState(t *testing.T)       { storetest.RunState(t, memDisk) }
 
 // TestOnDisk runs a database on the real file system.
 func TestOnDisk(t *testing.T) {
