@@ -87,6 +87,9 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 		if !t.dirty {
 			continue
 		}
+		if t.first {
+			w.e.cfg.CrashPoint(K0)
+		}
 		ft, err := w.seal(t, prod.writer, nowMs)
 		if err != nil {
 			w.log.Warn("commit refused by the task", zap.Stringer("task", t.id), zap.Error(err))
@@ -454,6 +457,7 @@ func (e *Engine) sendOffsets(ctx context.Context, f *flight) (cause string, err 
 	}
 	member, generation, ok := e.source.metadata()
 	for second := false; ; second = true {
+		e.cfg.CrashPoint(K4b)
 		if t := f.lost(); t != nil {
 			return "lease lost", fmt.Errorf("task %s: %w", t, errLeaseLost)
 		}

@@ -20,4 +20,8 @@ const (
 	K0  Point = "K0"  // before the first commit of a task, after it became active
 	// K17b is the revoke callback after the final commit, before it returns.
 	K17b Point = "K17b"
+	// K17c is the lost callback, before the leases end: the client's group metadata is empty already.
+	K17c Point = "K17c"
+	// K4b is step 4 between reading the group metadata and the look at the leases.
+	K4b Point = "K4b"
 )

@@ -273,6 +273,7 @@ wait:
 // onLost is called when the instance is out of the group already. The leases end before the client joins
 // again.
 func (m *manager) onLost(_ context.Context, cl *kgo.Client, lost map[string][]int32) {
+	m.e.cfg.CrashPoint(K17c)
 	tasks := m.take(lost)
 	for _, t := range tasks {
 		t.lease.giveUp()
