@@ -1,0 +1,217 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tidemark/tidemark/internal/verify/check"
+	"github.com/tidemark/tidemark/internal/verify/workload"
+)
+
+// Witness follows a run and keeps its checkers.
+type Witness struct {
+	app    string
+	topics workload.Topics
+	loader *Loader
+	in     *follower
+	out    *follower
+
+	seq    *check.Seq
+	sum    *check.Sum
+	bank   *check.Bank
+	hashes map[topicPartition][]uint64 // of the inputs, by offset
+	broken check.Report                // of the inputs themselves
+}
+
+// New returns a witness of the app that processes what the loader produces.
+func New(client []kgo.Opt, app string, t workload.Topics, l *Loader) (*Witness, error) {
+	w := &Witness{
+		app: app, topics: t, loader: l,
+		seq: check.NewSeq(), sum: check.NewSum(), bank: check.NewBank(),
+		hashes: make(map[topicPartition][]uint64),
+	}
+	var err error
+	if w.in, err = newFollower(client, t.Inputs(), w.input); err != nil {
+		return nil, err
+	}
+	if w.out, err = newFollower(client, t.Outputs(), w.output); err != nil {
+		w.in.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Close closes the clients.
+func (w *Witness) Close() {
+	w.in.close()
+	w.out.close()
+}
+
+func record(r *kgo.Record) check.Record {
+	return check.Record{Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value}
+}
+
+func (w *Witness) input(r *kgo.Record) {
+	tp := topicPartition{r.Topic, r.Partition}
+	if r.Offset != int64(len(w.hashes[tp])) {
+		w.broken.Wrongly("input %s/%d: offset %d follows %d", r.Topic, r.Partition, r.Offset, len(w.hashes[tp])-1)
+	}
+	w.hashes[tp] = append(w.hashes[tp], hashOf(w.loader.seed, r.Key, r.Value))
+	switch r.Topic {
+	case w.topics.SeqIn:
+		w.seq.Input(record(r))
+	case w.topics.SumIn:
+		w.sum.Input(record(r))
+	case w.topics.BankIn:
+		w.bank.Input(record(r))
+	}
+}
+
+func (w *Witness) output(r *kgo.Record) {
+	switch r.Topic {
+	case w.topics.SeqOut:
+		w.seq.Output(record(r))
+	case w.topics.SumOut:
+		w.sum.Output(record(r))
+	case w.topics.BankOut:
+		w.bank.Output(record(r))
+	}
+}
+
+// CatchUp reads everything that is committed now.
+func (w *Witness) CatchUp(ctx context.Context) error {
+	// Ends of the outputs first: what produced them is in the inputs by then.
+	outs, err := w.out.ends(ctx)
+	if err != nil {
+		return err
+	}
+	ins, err := w.in.ends(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.in.upTo(ctx, ins); err != nil {
+		return err
+	}
+	return w.out.upTo(ctx, outs)
+}
+
+// Now reports what has been found so far.
+func (w *Witness) Now() *check.Report {
+	return w.report((*check.Seq).Now, (*check.Sum).Now, (*check.Bank).Now)
+}
+
+// Done reports, once all inputs must have had their effect.
+func (w *Witness) Done() *check.Report {
+	r := w.report((*check.Seq).Done, (*check.Sum).Done, (*check.Bank).Done)
+	w.loader.mu.Lock()
+	defer w.loader.mu.Unlock()
+	for _, a := range w.loader.acked {
+		if h := w.hashes[topicPartition{a.topic, a.partition}]; a.offset >= int64(len(h)) || h[a.offset] != a.hash {
+			r.Wrongly("input %s/%d offset %d was acknowledged and is not in the log", a.topic, a.partition, a.offset)
+		}
+	}
+	return r
+}
+
+func (w *Witness) report(seq func(*check.Seq) *check.Report, sum func(*check.Sum) *check.Report, bank func(*check.Bank) *check.Report) *check.Report {
+	r := new(check.Report)
+	r.Add(&w.broken)
+	r.Add(seq(w.seq))
+	r.Add(sum(w.sum))
+	r.Add(bank(w.bank))
+	return r
+}
+
+// Quiet says whether nothing is in flight: no transaction is open on any topic of the app, and the group's
+// offsets are the ends of the inputs. The reason tells what is.
+func (w *Witness) Quiet(ctx context.Context) (reason string, err error) {
+	adm := w.in.adm
+	names, err := adm.ListTopics(ctx)
+	if err != nil {
+		return "", fmt.Errorf("witness: list topics: %w", err)
+	}
+	topics := w.topics.All()
+	for _, t := range names.Names() {
+		if len(t) > len(w.app) && t[:len(w.app)+1] == w.app+"-" {
+			topics = append(topics, t)
+		}
+	}
+	stable, err := ends(adm.ListCommittedOffsets(ctx, topics...))
+	if err != nil {
+		return "", err
+	}
+	high, err := ends(adm.ListEndOffsets(ctx, topics...))
+	if err != nil {
+		return "", err
+	}
+	for tp, end := range high {
+		if stable[tp] < end {
+			return fmt.Sprintf("%s/%d: last stable offset %d, high watermark %d", tp.topic, tp.partition, stable[tp], end), nil
+		}
+	}
+	offsets, err := adm.FetchOffsets(ctx, w.app)
+	if err != nil {
+		return "", fmt.Errorf("witness: fetch offsets: %w", err)
+	}
+	for _, t := range w.topics.Inputs() {
+		for tp, end := range high {
+			if tp.topic != t || end == 0 {
+				continue
+			}
+			if o, ok := offsets.Lookup(t, tp.partition); !ok || o.At < end {
+				return fmt.Sprintf("%s/%d: committed to %d, ends at %d", t, tp.partition, o.At, end), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// ErrNotQuiet says that the app did not come to rest in time.
+var ErrNotQuiet = errors.New("witness: the app does not come to rest")
+
+// Settle waits until the app has processed everything and checks the sum over all accounts. It returns the
+// report of that moment; with ctx at its end it returns what is missing as lost, and ErrNotQuiet.
+func (w *Witness) Settle(ctx context.Context) (*check.Report, error) {
+	for {
+		reason, err := w.Quiet(ctx)
+		if err == nil {
+			err = w.CatchUp(ctx)
+		}
+		if err == nil && reason == "" {
+			if w.bank.Open() == 0 {
+				return w.Done(), nil
+			}
+			reason = fmt.Sprintf("%d legs are not booked", w.bank.Open())
+		}
+		if bad := w.Now(); !bad.OK() && bad.Duplicated+bad.Wrong > 0 {
+			return w.Done(), nil // it will not get better
+		}
+		select {
+		case <-ctx.Done():
+			return w.Done(), fmt.Errorf("%w: %s: %w", ErrNotQuiet, reason, errors.Join(err, context.Cause(ctx)))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// CreateTopics makes the topics of a run.
+func CreateTopics(ctx context.Context, client []kgo.Opt, t workload.Topics, partitions int32) error {
+	cl, err := kgo.NewClient(client...)
+	if err != nil {
+		return fmt.Errorf("witness: create topics: %w", err)
+	}
+	defer cl.Close()
+	resp, err := kadm.NewClient(cl).CreateTopics(ctx, partitions, 1, nil, t.All()...)
+	if err == nil {
+		err = resp.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("witness: create topics: %w", err)
+	}
+	return nil
+}
