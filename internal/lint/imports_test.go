@@ -40,6 +40,7 @@ var table = []row{
 	{path: "window", level: 0, forbid: join(watchers, inputOutput, []string{kafka, pebble}), pure: true},
 	{path: "watermark", level: 0, forbid: join(watchers, inputOutput, []string{kafka, pebble}), pure: true},
 	{path: "store", level: 1, forbid: []string{kafka, pebble}, pure: true},
+	{path: "store/storetest", level: 2, forbid: []string{kafka, pebble}},
 	{path: "store/pebblestore", level: 2, forbid: []string{kafka}, clock: true},
 	{path: "processor", level: 2, forbid: join(watchers, inputOutput, []string{kafka, pebble}), pure: true},
 	{path: "topology", level: 3, forbid: join(watchers, inputOutput, []string{kafka, pebble}), pure: true},
