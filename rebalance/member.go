@@ -80,7 +80,7 @@ func (d MemberData) Append(dst []byte, version int) ([]byte, error) {
 	if lo == 0 && hi == 0 {
 		lo, hi = FormatMin, FormatMax
 	}
-	if lo < 0 || hi < lo || d.Workers < 0 {
+	if lo < 1 || hi < lo || d.Workers < 0 {
 		return dst, fmt.Errorf("rebalance: encode member data: formats %d to %d, %d workers", lo, hi, d.Workers)
 	}
 	dst = append(dst, byte(version))
@@ -112,7 +112,7 @@ func DecodeMember(b []byte) (MemberData, error) {
 	r := wire.NewReader(b)
 	version := int(r.Byte())
 	d := MemberData{FormatMin: int(r.Int32()), FormatMax: int(r.Int32())}
-	if r.Err() == nil && (d.FormatMin > d.FormatMax) {
+	if r.Err() == nil && (d.FormatMin < 1 || d.FormatMin > d.FormatMax) {
 		return MemberData{}, fmt.Errorf("rebalance: decode member data: %w: formats %d to %d", ErrUserData, d.FormatMin, d.FormatMax)
 	}
 	if r.Err() == nil && (version < FormatMin || version > FormatMax) {

@@ -54,6 +54,7 @@ func TestMemberRefusals(t *testing.T) {
 	cases := map[string][]byte{
 		"empty":           {},
 		"range upside":    {1, 3, 2},
+		"range from 0":    {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 		"truncated":       good[:len(good)-1],
 		"trailing":        append(append([]byte{}, good...), 0),
 		"hostile count":   {1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f},
