@@ -38,6 +38,7 @@ func (e *Engine) openTask(ctx context.Context, t *task) error {
 	e.taskEvent(t, Opening)
 	backoff := 10 * time.Millisecond
 	var since time.Time // first of the mismatches in a row
+	failures := 0       // of the local database, in a row
 	for {
 		err := e.openOnce(ctx, t)
 		if err == nil {
@@ -49,6 +50,7 @@ func (e *Engine) openTask(ctx context.Context, t *task) error {
 			return ctx.Err()
 		}
 		var mm *mismatch
+		var le *localError
 		switch {
 		case errors.As(err, &mm):
 			if since.IsZero() {
@@ -61,8 +63,14 @@ func (e *Engine) openTask(ctx context.Context, t *task) error {
 			e.log.Info("task does not verify yet", zap.Stringer("task", t.id), zap.Error(err))
 		case fatalOpen(err):
 			return fmt.Errorf("tidemark: task %s: %w", t, err)
+		case errors.As(err, &le):
+			// A lock may be released, a full disk cleared; anything else is the same next time.
+			if failures++; failures > maxLocalFailures {
+				return fmt.Errorf("tidemark: task %s: %w", t, err)
+			}
+			e.log.Warn("task opens again", zap.Stringer("task", t.id), zap.Error(err))
 		default:
-			since = time.Time{}
+			since, failures = time.Time{}, 0
 			e.log.Warn("task opens again", zap.Stringer("task", t.id), zap.Error(err))
 		}
 		select {
@@ -73,6 +81,9 @@ func (e *Engine) openTask(ctx context.Context, t *task) error {
 		}
 	}
 }
+
+// maxLocalFailures is how often a task tries a database that refuses, with pauses of up to a second.
+const maxLocalFailures = 20
 
 // fatalOpen says whether only a person can mend the error.
 func fatalOpen(err error) bool {

@@ -57,16 +57,22 @@ func (e *Engine) openDB(t *task) error {
 		db, err = e.cfg.OpenStore(t.id)
 	}
 	if err != nil {
-		return err
+		return &localError{err}
 	}
 	t.db = db
 	return nil
 }
 
+// localError is a failure of the task's database: unlike the broker's it does not pass by waiting long.
+type localError struct{ err error }
+
+func (l *localError) Error() string { return l.err.Error() }
+func (l *localError) Unwrap() error { return l.err }
+
 func (e *Engine) openState(t *task) error {
 	st, err := store.Open(t.db, t.sub.Stores, e.cfg.StateOptions)
 	if err != nil {
-		return err
+		return &localError{err}
 	}
 	t.state, t.db = st, nil
 	return nil
@@ -76,31 +82,40 @@ func (e *Engine) openState(t *task) error {
 func (e *Engine) wipe(t *task, why string) error {
 	e.log.Info("local state is not used", zap.Stringer("task", t.id), zap.String("reason", why))
 	if err := t.db.Close(); err != nil {
-		return err
+		return &localError{err}
 	}
 	t.db = nil
 	if err := e.cfg.Wipe(t.id); err != nil {
-		return err
+		return &localError{err}
 	}
 	return e.openDB(t)
 }
 
 // local returns the position per changelog that the task's database holds, or nil and the reason why it
 // cannot be rolled forward.
-func (e *Engine) local(t *task, s *sight) ([]int64, string) {
+func (e *Engine) local(t *task, s *sight) ([]int64, string, error) {
 	blob, err := store.ReadProgress(t.db)
 	if err != nil {
-		return nil, err.Error()
+		return nil, err.Error(), nil
 	}
 	if blob == nil {
-		return nil, "empty"
+		rows, err := hasRows(t.db)
+		if err != nil || rows {
+			return nil, "a restore into it was cut short", nil
+		}
+		return nil, "", nil
 	}
 	p, err := changelog.DecodeProgress(blob)
 	if err != nil {
-		return nil, err.Error()
+		return nil, err.Error(), nil
+	}
+	if id, ok := p.TopicID(t.sub.progress); ok && id != t.sub.topicIDs[t.sub.progress] {
+		return nil, "it is of an earlier life of the app: its topics have been made anew since", nil
 	}
 	if p.Seq > s.progress.Seq {
-		return nil, fmt.Sprintf("it is ahead of the last commit (%d of %d)", p.Seq, s.progress.Seq)
+		// Never a reason to delete it: what was read of the app may be older than what there is.
+		return nil, "", &mismatch{fmt.Errorf("%w: the local state is of commit %d, the progress record of commit %d; run: tidemark reset --app %s",
+			ErrForeignState, p.Seq, s.progress.Seq, e.cfg.App)}
 	}
 	age := time.Duration(e.cfg.Clock.Now().UnixMilli()-p.Time) * time.Millisecond
 	from := make([]int64, len(t.sub.changelogs))
@@ -111,15 +126,25 @@ func (e *Engine) local(t *task, s *sight) ([]int64, string) {
 		case !ok:
 			end = b.Start // a store the database does not know yet
 		case end > b.HighWatermark:
-			return nil, fmt.Sprintf("its position %d is beyond the end %d of %s", end, b.HighWatermark, c.name)
+			return nil, fmt.Sprintf("its position %d is beyond the end %d of %s", end, b.HighWatermark, c.name), nil
 		case end < b.Start:
-			return nil, fmt.Sprintf("its position %d is below the start %d of %s", end, b.Start, c.name)
+			return nil, fmt.Sprintf("its position %d is below the start %d of %s", end, b.Start, c.name), nil
 		case age > changelog.DeleteRetention/2 && end < b.LastStable:
-			return nil, fmt.Sprintf("it is %v old, deletes may be gone from %s", age.Round(time.Hour), c.name)
+			return nil, fmt.Sprintf("it is %v old, deletes may be gone from %s", age.Round(time.Hour), c.name), nil
 		}
 		from[i] = end
 	}
-	return from, ""
+	return from, "", nil
+}
+
+// hasRows says whether a database holds anything.
+func hasRows(db store.DB) (bool, error) {
+	it, err := db.Scan(nil, nil)
+	if err != nil {
+		return false, err
+	}
+	found := it.Next()
+	return found, errors.Join(it.Err(), it.Close())
 }
 
 // restore brings the task's state to the last commit, from the local database where possible, and returns the
@@ -133,17 +158,24 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 	}
 	for _, c := range t.sub.changelogs {
 		b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]
+		if id, ok := s.progress.TopicID(c.name); ok && id != t.sub.topicIDs[c.name] {
+			return nil, fmt.Errorf("%w: %s was deleted and created again: id was %s, is %s; run: tidemark reset --app %s", ErrChangelogLost, c.name,
+				changelog.FormatTopicID(id), changelog.FormatTopicID(t.sub.topicIDs[c.name]), e.cfg.App)
+		}
 		listed, ok := s.progress.End(t.sub.Stores[c.store].ID)
 		if ok && listed > b.HighWatermark {
 			return nil, fmt.Errorf("%w: %s ends at %d, the last commit knew %d; run: tidemark reset --app %s",
 				ErrChangelogLost, c.name, b.HighWatermark, listed, e.cfg.App)
 		}
 	}
-	from, why := e.local(t, s)
+	from, why, err := e.local(t, s)
+	if err != nil {
+		return nil, err
+	}
 	begin := RestoreInfo{Task: t.id, Source: "local", At: e.cfg.Clock.Now()}
 	if from == nil {
 		begin.Source = "changelog"
-		if why != "empty" {
+		if why != "" {
 			if err := e.wipe(t, why); err != nil {
 				return nil, err
 			}
@@ -168,7 +200,7 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 func (e *Engine) replay(ctx context.Context, t *task, s *sight, parts []changelog.Partition, info RestoreInfo) ([]int64, error) {
 	bulk, err := store.NewBulk(t.db, t.sub.Stores, restoreBytes)
 	if err != nil {
-		return nil, err
+		return nil, &localError{err}
 	}
 	for _, p := range parts {
 		info.Total += p.Target - p.From
@@ -225,7 +257,7 @@ func (e *Engine) replay(ctx context.Context, t *task, s *sight, parts []changelo
 		return nil, berr
 	}
 	if berr := bulk.Finish(blob); berr != nil {
-		return nil, berr
+		return nil, &localError{berr}
 	}
 	if err != nil {
 		return nil, err

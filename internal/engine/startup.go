@@ -307,12 +307,27 @@ func (e *Engine) limits(ctx context.Context, internal []string) error {
 		for _, src := range s.sources {
 			s.topicIDs[src] = have[src].ID
 		}
+		for _, c := range s.changelogs {
+			s.topicIDs[c.name] = have[c.name].ID
+		}
+		s.topicIDs[s.progress] = have[s.progress].ID
+		s.ids = sortedIDs(s.topicIDs)
 	}
 	if e.cfg.OnError == DeadLetter {
 		h := have[e.names.DeadLetter()]
 		e.deadLetters = sinkTopic{name: h.Topic, partitions: max(h.Partitions, 1)}
 	}
 	return nil
+}
+
+// sortedIDs is a set of topic ids as a progress record lists it.
+func sortedIDs(m map[string][16]byte) []changelog.TopicID {
+	var out []changelog.TopicID
+	for name, id := range m {
+		out = append(out, changelog.TopicID{Topic: name, ID: id})
+	}
+	slices.SortFunc(out, func(a, b changelog.TopicID) int { return strings.Compare(a.Topic, b.Topic) })
+	return out
 }
 
 // config returns a numeric config of a topic, or def where the broker does not say.

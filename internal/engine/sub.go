@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tidemark/tidemark/changelog"
 	"github.com/tidemark/tidemark/topology"
 )
 
@@ -17,7 +18,8 @@ type sub struct {
 	changelogs  []changelogTopic
 	changelogOf []int // index into changelogs per store, -1 without one
 	progress    string
-	topicIDs    map[string][16]byte // of its sources
+	topicIDs    map[string][16]byte // of its sources, changelogs and progress topic
+	ids         []changelog.TopicID // the same, sorted
 	records     prometheus.Counter
 }
 

@@ -123,7 +123,7 @@ func (t *task) pick(now, maxIdle int64) *input {
 
 // progress is the record that stands for the next commit.
 func (t *task) progress(writer uint64, now int64) *changelog.Progress {
-	p := &changelog.Progress{Seq: t.seq + 1, Writer: writer, Time: now}
+	p := &changelog.Progress{Seq: t.seq + 1, Writer: writer, Time: now, W: changelog.NoWatermark, TopicIDs: t.sub.ids}
 	for _, in := range t.inputs {
 		p.Offsets = append(p.Offsets, changelog.TopicOffset{Topic: in.topic, Partition: in.partition, Offset: in.position})
 	}
