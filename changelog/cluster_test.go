@@ -46,6 +46,9 @@ func newCluster(t *testing.T, o embedded.Options) *cluster {
 	return c
 }
 
+// sleep lets virtual time pass.
+func (c *cluster) sleep(d time.Duration) { time.Sleep(d) }
+
 // background runs f until the test is over and c.ctx ends.
 func (c *cluster) background(f func()) {
 	done := make(chan struct{})

@@ -50,7 +50,11 @@ func (c *ControlState) applyStore(key string, value []byte) error {
 		return err
 	}
 	s := StoreRecord{ID: id, Kind: r.String(), KeySchema: r.String(), ValueSchema: r.String()}
-	s.Changelog = r.Int32() != 0
+	flag := r.Int32()
+	s.Changelog = flag == 1
+	if flag > 1 {
+		return fmt.Errorf("changelog: store %q: decode control: %w: flag %d", id, ErrControl, flag)
+	}
 	if err := finish(r); err != nil {
 		return fmt.Errorf("changelog: store %q: %w", id, err)
 	}

@@ -14,6 +14,7 @@ func TestControlGolden(t *testing.T) {
 		key, value string
 	}{
 		{SubRecord(SubTopology{ID: "a", Operators: []string{"a", "b"}, Topics: []string{"t"}}), "sub/a", "01" + "020161" + "0162" + "010174"},
+		{StoreRecordOf(sampleStore()), "store/count", "01" + "026b76" + "06737472696e67" + "05696e743634" + "01"},
 		{FormatRecord("progress", 300), "format/progress", "01" + "ac02"},
 		{StateRecordOf(StateRecord{Fingerprint: "f2", Compatible: []string{"f1"}, Time: 5}), "state", "01" + "0a" + "026632" + "01026631"},
 	}
@@ -22,6 +23,10 @@ func TestControlGolden(t *testing.T) {
 			t.Errorf("%s: %x, want %s: %s", c.r.Key, c.r.Value, c.key, c.value)
 		}
 	}
+}
+
+func sampleStore() StoreRecord {
+	return StoreRecord{ID: "count", Kind: "kv", KeySchema: "string", ValueSchema: "int64", Changelog: true}
 }
 
 func TestControlFolds(t *testing.T) {
@@ -40,6 +45,9 @@ func TestControlFolds(t *testing.T) {
 	apply(SubRecord(sub("x", "x")))
 	apply(SubRecord(sub("a", "a c")))
 	apply(ControlRecord{"sub/x", nil})
+	apply(StoreRecordOf(sampleStore()))
+	apply(StoreRecordOf(StoreRecord{ID: "gone"}))
+	apply(ControlRecord{"store/gone", nil})
 	apply(FormatRecord("progress", 2))
 	apply(FormatRecord("progress", 1)) // a late writer of an older build
 	apply(FormatRecord("gone", 1))
@@ -51,6 +59,7 @@ func TestControlFolds(t *testing.T) {
 	apply(ControlRecord{"savepoint/8", nil})
 	want := ControlState{
 		Subs:    map[string]SubTopology{"a": sub("a", "a c"), "b": sub("b", "b", "t")},
+		Stores:  map[string]StoreRecord{"count": sampleStore()},
 		Formats: map[string]int{"progress": 2},
 		State:   &StateRecord{Fingerprint: "f2", Compatible: []string{"f1"}, Time: 2},
 		Unknown: map[string][]byte{"savepoint/7": []byte("whatever")},
@@ -68,7 +77,7 @@ func TestControlFolds(t *testing.T) {
 }
 
 func TestControlRefusals(t *testing.T) {
-	for _, r := range []ControlRecord{SubRecord(sub("a", "a b", "t")), FormatRecord("progress", 1), StateRecordOf(StateRecord{Fingerprint: "f"})} {
+	for _, r := range []ControlRecord{SubRecord(sub("a", "a b", "t")), StoreRecordOf(sampleStore()), FormatRecord("progress", 1), StateRecordOf(StateRecord{Fingerprint: "f"})} {
 		for i := range r.Value {
 			bad := append([]byte{}, r.Value...)
 			bad[i] ^= 4
@@ -90,7 +99,7 @@ func TestControlRefusals(t *testing.T) {
 }
 
 func FuzzControl(f *testing.F) {
-	for _, r := range []ControlRecord{SubRecord(sub("a", "a b", "t")), FormatRecord("progress", 1), StateRecordOf(StateRecord{Fingerprint: "f"})} {
+	for _, r := range []ControlRecord{SubRecord(sub("a", "a b", "t")), StoreRecordOf(sampleStore()), FormatRecord("progress", 1), StateRecordOf(StateRecord{Fingerprint: "f"})} {
 		f.Add(r.Key, r.Value[:len(r.Value)-4])
 	}
 	f.Fuzz(func(t *testing.T, key string, body []byte) {
@@ -101,6 +110,9 @@ func FuzzControl(f *testing.F) {
 		var again ControlRecord
 		for _, s := range c.Subs {
 			again = SubRecord(s)
+		}
+		for _, st := range c.Stores {
+			again = StoreRecordOf(st)
 		}
 		for name, v := range c.Formats {
 			again = FormatRecord(name, v)

@@ -180,7 +180,7 @@ func TestReadWaitsForANewTopic(t *testing.T) {
 			_, _, err := c.read(r, changelog.Partition{Topic: "log", Target: 1})
 			done <- err
 		}()
-		time.Sleep(3 * time.Second)
+		c.sleep(3 * time.Second)
 		c.topic("log", 1, nil)
 		c.put(c.admin, "log", 0, "a=1")
 		c.ok(<-done)
@@ -223,7 +223,7 @@ func TestReadWaitsForOpenTransactions(t *testing.T) {
 				}, nil)
 				done <- err
 			}()
-			time.Sleep(20 * time.Second) // longer than every bound but that of an open transaction
+			c.sleep(20 * time.Second) // longer than every bound but that of an open transaction
 			select {
 			case err := <-done:
 				t.Fatalf("ended with %v while a transaction was open", err)
