@@ -128,7 +128,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 
 	e.phase("checking topics")
 	if err := e.startUp(ctx); err != nil {
-		return err
+		return unlessDone(ctx, err)
 	}
 
 	// The last word: processing and commits go on after ctx has ended, until everything is let go.
@@ -136,7 +136,8 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	defer stop()
 	e.phase("initialising producers")
 	if err := e.initProducers(ctx, former); err != nil {
-		return err
+		e.closeProducers()
+		return unlessDone(ctx, err)
 	}
 	defer e.closeProducers()
 
@@ -177,6 +178,14 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	}
 	e.log.Info("stopped")
 	return nil
+}
+
+// unlessDone returns err, or nil if Run was told to end: an interrupted start is no failure.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // drainLimit bounds how long a stopping instance works on its last commits.
