@@ -73,7 +73,11 @@ func (f *follower) upTo(ctx context.Context, ends map[topicPartition]int64) erro
 			return fmt.Errorf("witness: read: %w: %s", ctx.Err(), behind)
 		}
 		fs.EachRecord(func(r *kgo.Record) {
-			f.pos[topicPartition{r.Topic, r.Partition}] = r.Offset + 1
+			tp := topicPartition{r.Topic, r.Partition}
+			if r.Offset < f.pos[tp] {
+				return // the client went back after a change of leaders; what it shows again is known
+			}
+			f.pos[tp] = r.Offset + 1
 			if !r.Attrs.IsControl() {
 				f.see(r)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/tidemark/tidemark/internal/verify/check"
 	"github.com/tidemark/tidemark/internal/verify/workload"
@@ -171,14 +172,31 @@ func (w *Witness) Quiet(ctx context.Context) (reason string, err error) {
 	return "", nil
 }
 
+// Evict removes a member from the app's group.
+func (w *Witness) Evict(ctx context.Context, member string) error {
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group, req.MemberID = w.app, member
+	m := kmsg.NewLeaveGroupRequestMember()
+	m.MemberID = member
+	req.Members = append(req.Members, m)
+	if _, err := req.RequestWith(ctx, w.in.cl); err != nil {
+		return fmt.Errorf("witness: evict %s: %w", member, err)
+	}
+	return nil
+}
+
 // ErrNotQuiet says that the app did not come to rest in time.
 var ErrNotQuiet = errors.New("witness: the app does not come to rest")
 
 // Settle waits until the app has processed everything and checks the sum over all accounts. It returns the
 // report of that moment; with ctx at its end it returns what is missing as lost, and ErrNotQuiet.
 func (w *Witness) Settle(ctx context.Context) (*check.Report, error) {
+	last := "nothing was seen"
 	for {
 		reason, err := w.Quiet(ctx)
+		if reason != "" {
+			last = reason
+		}
 		if err == nil {
 			err = w.CatchUp(ctx)
 		}
@@ -186,14 +204,14 @@ func (w *Witness) Settle(ctx context.Context) (*check.Report, error) {
 			if w.bank.Open() == 0 {
 				return w.Done(), nil
 			}
-			reason = fmt.Sprintf("%d legs are not booked", w.bank.Open())
+			last = fmt.Sprintf("%d legs are not booked", w.bank.Open())
 		}
 		if bad := w.Now(); !bad.OK() && bad.Duplicated+bad.Wrong > 0 {
-			return w.Done(), nil // it will not get better
+			return bad, nil // it will not get better
 		}
 		select {
 		case <-ctx.Done():
-			return w.Done(), fmt.Errorf("%w: %s: %w", ErrNotQuiet, reason, errors.Join(err, context.Cause(ctx)))
+			return w.Done(), fmt.Errorf("%w: %s: %w", ErrNotQuiet, last, errors.Join(err, context.Cause(ctx)))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -1,0 +1,41 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tidemark/tidemark/internal/verify/sim"
+)
+
+var (
+	first = flag.Uint64("first", 1, "first seed")
+	seeds = flag.Int("seeds", 200, "number of seeds")
+)
+
+// play runs a script in a world of its own.
+func play(t *testing.T, s sim.Settings, script func(*sim.World)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w, err := sim.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		script(w)
+		if r := w.Finish(); !r.OK() {
+			t.Errorf("seed %d %+v: %s\n%s\n%s", s.Seed, s, r, r.Explain(), w.Log())
+		}
+	})
+}
+
+func TestSeeds(t *testing.T) {
+	for i := range *seeds {
+		s := sim.Draw(*first + uint64(i))
+		t.Run(fmt.Sprint(s.Seed), func(t *testing.T) {
+			t.Parallel()
+			play(t, s, (*sim.World).Random)
+		})
+	}
+}
