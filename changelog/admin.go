@@ -85,8 +85,10 @@ func describeConfigs(ctx context.Context, cl *kgo.Client, have []Have) error {
 }
 
 // CreateTopics creates missing topics as Verify returned them, with the broker's
-// default replication. A topic that another instance has created meanwhile is no
-// error; describe and verify again afterwards. The error joins one per topic.
+// default replication, and returns when the cluster knows them all: the controller
+// answers before the brokers have heard. A topic that another instance has created
+// meanwhile is no error; describe and verify again afterwards. The error joins one per
+// topic.
 func CreateTopics(ctx context.Context, cl *kgo.Client, want []Want) error {
 	if len(want) == 0 {
 		return nil
@@ -121,5 +123,23 @@ func CreateTopics(ctx context.Context, cl *kgo.Client, want []Want) error {
 		}
 		errs = append(errs, fmt.Errorf("changelog: create topic %q: %w", t.Topic, err))
 	}
-	return errors.Join(errs...)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return awaitTopics(ctx, cl, want)
+}
+
+// awaitTopics waits until topics just created are described with a leader for every
+// partition.
+func awaitTopics(ctx context.Context, cl *kgo.Client, want []Want) error {
+	var parts []TopicPartition
+	for _, w := range want {
+		for n := range w.Partitions {
+			parts = append(parts, TopicPartition{w.Topic, n})
+		}
+	}
+	if _, err := ListStarts(ctx, cl, parts); err != nil {
+		return fmt.Errorf("changelog: wait for new topics: %w", err)
+	}
+	return nil
 }

@@ -24,6 +24,7 @@ type cluster struct {
 	cancel  context.CancelFunc
 	broker  *embedded.Broker
 	network *embedded.Network
+	addrs   []string
 	admin   *kgo.Client
 }
 
@@ -42,6 +43,7 @@ func newCluster(t *testing.T, o embedded.Options) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.broker.Close)
+	c.addrs = c.broker.Addrs()
 	c.admin = c.client("admin")
 	return c
 }
@@ -63,9 +65,11 @@ func (c *cluster) background(f func()) {
 }
 
 func (c *cluster) opts(name string, more ...kgo.Opt) []kgo.Opt {
-	return append([]kgo.Opt{
-		kgo.SeedBrokers(c.broker.Addrs()...), kgo.Dialer(c.network.Dialer(name)), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-	}, more...)
+	opts := []kgo.Opt{kgo.SeedBrokers(c.addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner())}
+	if c.network != nil {
+		opts = append(opts, kgo.Dialer(c.network.Dialer(name)))
+	}
+	return append(opts, more...)
 }
 
 func (c *cluster) client(name string, more ...kgo.Opt) *kgo.Client {

@@ -59,8 +59,7 @@ func fenceOne(ctx context.Context, cl *kgo.Client, clk clock.Clock, id string, w
 		}
 		// The first answer is regularly CONCURRENT_TRANSACTIONS: it is the request that makes
 		// the coordinator abort what is open.
-		again := errors.Is(err, kerr.ConcurrentTransactions) || kerr.IsRetriable(err)
-		if !again || clk.Now().Sub(start) >= wait {
+		if !again(err) && !errors.Is(err, kerr.ConcurrentTransactions) || clk.Now().Sub(start) >= wait {
 			return fmt.Errorf("changelog: fence %q: %w", id, err)
 		}
 		if perr := pause(ctx, clk, min(backoff(try), 20*time.Millisecond)); perr != nil {

@@ -93,10 +93,10 @@ func DescribeProducers(ctx context.Context, cl *kgo.Client, parts []TopicPartiti
 		}
 		open = open[:0]
 		for p, err := range failed {
-			if unknownTopic(err) && try >= 2 {
+			if unknownTopic(err) && try >= listTries {
 				return nil, &TopicGoneError{Topic: p.Topic}
 			}
-			if ctx.Err() != nil || try >= listTries || !kerr.IsRetriable(err) {
+			if ctx.Err() != nil || try >= listTries || !again(err) {
 				return nil, fmt.Errorf("changelog: describe producers of %v: %w", p, err)
 			}
 			open = append(open, p)

@@ -37,9 +37,10 @@ type Bounds struct {
 	LastStable    int64 // below it no transaction is open
 }
 
-// listTries bounds how often a partition without a usable leader is asked again:
-// about two seconds, after which the caller learns the broker's reason.
-const listTries = 24
+// listTries bounds how often a partition without a usable leader, or of a topic that
+// is not known (yet), is asked again: about five seconds, after which the caller learns
+// the broker's reason.
+const listTries = 56
 
 const (
 	timestampEarliest = -2
@@ -136,10 +137,10 @@ func listOffsets(ctx context.Context, cl *kgo.Client, parts []TopicPartition, ti
 			if err == nil {
 				err = errors.New("the broker left the partition out of its answer")
 			}
-			if unknownTopic(err) && try >= 2 {
+			if unknownTopic(err) && try >= listTries {
 				return nil, &TopicGoneError{Topic: p.Topic}
 			}
-			if ctx.Err() != nil || try >= listTries || !kerr.IsRetriable(err) {
+			if ctx.Err() != nil || try >= listTries || !again(err) {
 				return nil, fmt.Errorf("changelog: list offsets of %v: %w", p, err)
 			}
 		}

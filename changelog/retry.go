@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/tidemark/tidemark/internal/clock"
 )
 
@@ -24,3 +27,7 @@ func pause(ctx context.Context, clk clock.Clock, d time.Duration) error {
 func backoff(try int) time.Duration {
 	return min(2*time.Millisecond<<min(try, 6), 100*time.Millisecond)
 }
+
+// again reports whether the same request may succeed later: a leader or coordinator on
+// the move, or a connection that broke.
+func again(err error) bool { return kerr.IsRetriable(err) || kgo.IsRetryableBrokerErr(err) }

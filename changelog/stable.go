@@ -63,11 +63,11 @@ func StableOffsets(ctx context.Context, cl *kgo.Client, clk clock.Clock, group s
 		switch {
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("changelog: stable offsets of group %q: %w", group, context.Cause(ctx))
-		case err != nil && (late || !kerr.IsRetriable(err)):
+		case err != nil && (late || !again(err)):
 			return nil, fmt.Errorf("changelog: stable offsets of group %q: %w", group, err)
 		case err == nil && len(pending) == 0 && unknown == "":
 			return out, nil
-		case unknown != "" && (try >= 3 || late):
+		case unknown != "" && (try >= listTries || late && try > 3):
 			return nil, &TopicGoneError{Topic: unknown}
 		case unknown != "":
 			// The client may know the topic by the id of its predecessor.
@@ -77,7 +77,11 @@ func StableOffsets(ctx context.Context, cl *kgo.Client, clk clock.Clock, group s
 			return nil, &UnstableError{group, pending, wait}
 		}
 		open = slices.DeleteFunc(open, func(p TopicPartition) bool { _, ok := out[p]; return ok })
-		if err := pause(ctx, clk, min(backoff(try), 5*time.Millisecond)); err != nil {
+		d := min(backoff(try), 5*time.Millisecond) // a marker is written within milliseconds
+		if unknown != "" {
+			d = backoff(try)
+		}
+		if err := pause(ctx, clk, d); err != nil {
 			return nil, fmt.Errorf("changelog: stable offsets of group %q: %w", group, err)
 		}
 	}

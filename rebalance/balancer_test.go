@@ -37,8 +37,9 @@ func (m *member) note(what string) {
 
 type harness struct {
 	t       *testing.T
-	broker  *embedded.Broker
-	network *embedded.Network
+	addrs   []string
+	network *embedded.Network // nil: the real broker
+	prefix  string            // of group and topics
 	inForce string
 	plans   chan rebalance.Result
 }
@@ -50,19 +51,19 @@ func inGroup(t *testing.T, test func(h *harness)) {
 
 func newHarness(t *testing.T) *harness {
 	network := embedded.NewNetwork()
-	b, err := embedded.Start(embedded.Options{ListenFn: network.Listen, Topics: map[string]int{"in": partitions, "app-x-repartition": partitions}})
+	b, err := embedded.Start(embedded.Options{ListenFn: network.Listen, Topics: map[string]int{"app-in": partitions, "app-x-repartition": partitions}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	return &harness{t: t, broker: b, network: network, inForce: "f", plans: make(chan rebalance.Result, 1000)}
+	return &harness{t: t, addrs: b.Addrs(), network: network, prefix: "app", inForce: "f", plans: make(chan rebalance.Result, 1000)}
 }
 
 func (h *harness) start(instance, fingerprint string, opts ...kgo.Opt) *member {
 	m := &member{owned: map[string][]int32{}, self: rebalance.MemberData{
 		Instance: instance, Endpoint: instance + ":8080", Workers: 2, TransactionalPrefix: "app-" + instance,
 		StateFingerprint: fingerprint, BuildFingerprint: "b",
-		Subs: []rebalance.Sub{{ID: "in", Topics: []string{"in"}}, {ID: "x", Topics: []string{"app-x-repartition"}}},
+		Subs: []rebalance.Sub{{ID: "in", Topics: []string{h.prefix + "-in"}}, {ID: "x", Topics: []string{h.prefix + "-x-repartition"}}},
 	}}
 	m.balancer = rebalance.NewBalancer(rebalance.Config{
 		Self: func() rebalance.MemberData {
@@ -92,9 +93,12 @@ func (h *harness) start(instance, fingerprint string, opts ...kgo.Opt) *member {
 			}
 		}
 	}
+	if h.network != nil {
+		opts = append(opts, kgo.Dialer(h.network.Dialer(instance)))
+	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(h.broker.Addrs()...), kgo.Dialer(h.network.Dialer(instance)),
-		kgo.ConsumerGroup("app"), kgo.ConsumeTopics("in", "app-x-repartition"),
+		kgo.SeedBrokers(h.addrs...),
+		kgo.ConsumerGroup(h.prefix), kgo.ConsumeTopics(h.prefix+"-in", h.prefix+"-x-repartition"),
 		kgo.Balancers(m.balancer), kgo.DisableAutoCommit(),
 		kgo.HeartbeatInterval(time.Second), kgo.SessionTimeout(10 * time.Second),
 		kgo.OnPartitionsAssigned(change("assigned", true)),
@@ -142,14 +146,13 @@ func placed(a rebalance.Assignment) bool {
 func (m *member) has(tasks []rebalance.TaskID) bool {
 	want := map[string][]int32{}
 	for _, t := range tasks {
-		topic := map[string]string{"in": "in", "x": "app-x-repartition"}[t.Sub]
-		want[topic] = append(want[topic], t.Partition)
+		want[t.Sub] = append(want[t.Sub], t.Partition)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, topic := range []string{"in", "app-x-repartition"} {
-		have := slices.Sorted(slices.Values(m.owned[topic]))
-		if !slices.Equal(have, want[topic]) {
+	for _, s := range m.self.Subs {
+		have := slices.Sorted(slices.Values(m.owned[s.Topics[0]]))
+		if !slices.Equal(have, want[s.ID]) {
 			return false
 		}
 	}
