@@ -91,6 +91,10 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 			w.e.cfg.CrashPoint(K0)
 		}
 		ft, err := w.seal(t, prod.writer, nowMs)
+		if storeFailure(err) {
+			w.broken = &brokenTask{t, err}
+			return
+		}
 		if err != nil {
 			w.log.Warn("commit refused by the task", zap.Stringer("task", t.id), zap.Error(err))
 			w.narrow(f, err)
@@ -226,8 +230,8 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 		in.reported.Store(in.committed)
 	}
 	w.e.purger.committed(t)
-	if err := w.persist(t, nowMs, false); err != nil {
-		w.e.taskFailed(t, err)
+	if err := w.persist(t, nowMs); err != nil {
+		w.broken = &brokenTask{t, err}
 	}
 }
 
@@ -340,12 +344,7 @@ func (w *worker) cannotBegin(ctx context.Context, err error) {
 func (w *worker) reopen(ctx context.Context, f *flight) {
 	for _, ft := range f.tasks {
 		t := ft.task
-		for i, u := range w.tasks {
-			if u == t {
-				w.tasks = append(w.tasks[:i], w.tasks[i+1:]...)
-				break
-			}
-		}
+		w.forget(t)
 		w.e.mgr.reopen(t)
 	}
 }

@@ -1,54 +1,128 @@
 package engine
 
 import (
+	"context"
+	"errors"
+
+	"go.uber.org/zap"
+
 	"github.com/tidemark/tidemark/store"
 )
 
+// writing is a committed layer on its way to the task's database.
+type writing struct {
+	layer   *store.Frozen
+	done    chan struct{} // closed when the write has returned
+	failed  bool          // the last attempt failed and was reported
+	retryAt int64         // wall clock in ms of the next attempt after a failure
+	pause   int64         // before the attempt after that, in ms
+}
+
 // persist writes a task's committed layer to its database when it is due (second half of step 6). The write
-// runs beside the worker: the layer is frozen, and reads consult it until it is in the database.
-func (w *worker) persist(t *task, nowMs int64, force bool) error {
+// runs beside the worker: the layer is frozen, and reads consult it until it is in the database. A disk that
+// refuses is tried again and again; the task goes on meanwhile, until its memory is full. The error returned
+// says that the database is of no further use.
+func (w *worker) persist(t *task, nowMs int64) error {
 	if t.state == nil {
 		return nil
 	}
-	if t.persisting != nil {
+	if wr := t.writing; wr != nil {
 		select {
-		case <-t.persisting:
-			t.persisting = nil
-			if err := t.state.Finish(); err != nil {
-				return err
-			}
+		case <-wr.done:
 		default:
 			return nil
 		}
+		err := t.state.Finish()
+		switch {
+		case errors.Is(err, store.ErrCorrupt):
+			return err
+		case err != nil:
+			if !wr.failed {
+				wr.failed = true
+				w.log.Error("store cannot be written, trying again", zap.Stringer("task", t.id), zap.Error(err))
+			}
+			if wr.retryAt == 0 {
+				wr.pause = min(2*wr.pause+100, 5000)
+				wr.retryAt = nowMs + wr.pause
+			}
+			if nowMs >= wr.retryAt {
+				wr.retryAt = 0
+				w.write(t, wr)
+			}
+			return nil
+		}
+		if wr.failed {
+			w.log.Info("store written again", zap.Stringer("task", t.id))
+		}
+		t.writing = nil
 	}
-	f := t.state.Freeze(nowMs, force)
-	if f == nil {
-		return nil
+	if f := t.state.Freeze(nowMs, false); f != nil {
+		t.writing = &writing{layer: f}
+		w.write(t, t.writing)
 	}
-	done := make(chan struct{})
-	t.persisting = done
-	w.e.mgr.wg.Go(func() {
-		defer close(done)
-		w.e.write(f)
-		w.signal()
-	})
 	return nil
 }
 
-// write carries out the write. Its error is kept by the frozen layer and comes back from Finish.
-func (e *Engine) write(f *store.Frozen) {
-	e.cfg.CrashPoint(K8)
-	if err := f.Write(); err != nil {
-		e.log.Warn("write store: " + err.Error())
-	}
-	e.cfg.CrashPoint(K9)
+// write starts an attempt to write a layer. Its error is kept by the layer and comes back from Finish.
+func (w *worker) write(t *task, wr *writing) {
+	wr.done = make(chan struct{})
+	done := wr.done
+	w.e.mgr.wg.Go(func() {
+		defer close(done)
+		w.e.cfg.CrashPoint(K8)
+		if err := wr.layer.Write(); err != nil {
+			w.log.Debug("write store", zap.Stringer("task", t.id), zap.Error(err))
+		}
+		w.e.cfg.CrashPoint(K9)
+	})
 }
 
-// sweep finishes layers that have been written and starts those whose age is due. Called at every tick.
-func (w *worker) sweep(nowMs int64) {
+// stalled says whether a task must not take more records because its database does not take its layers.
+func (t *task) stalled(layerBytes int64) bool {
+	return t.writing != nil && t.writing.failed && t.state.Memory().Layer > 4*layerBytes
+}
+
+// sweep finishes layers that have been written and starts those whose age is due. Called at every tick, with
+// no flight in the air.
+func (w *worker) sweep(ctx context.Context, nowMs int64) {
 	for _, t := range w.tasks {
-		if err := w.persist(t, nowMs, false); err != nil {
-			w.e.taskFailed(t, err)
+		if err := w.persist(t, nowMs); err != nil {
+			w.broken = &brokenTask{t, err}
+			w.repair(ctx)
+			return
+		}
+	}
+}
+
+// brokenTask is a task whose database has failed under it.
+type brokenTask struct {
+	task *task
+	err  error
+}
+
+// repair takes back what is not committed and opens a task with a damaged database anew; the database is set
+// aside and the state comes back from the changelogs. Any other failure of a database ends Run: what it means
+// only a person can tell. Called with no flight in the air.
+func (w *worker) repair(ctx context.Context) {
+	b := w.broken
+	w.broken = nil
+	if !errors.Is(b.err, store.ErrCorrupt) {
+		w.e.taskFailed(b.task, b.err)
+		return
+	}
+	w.log.Error("database is damaged, the task is restored from its changelogs", zap.Stringer("task", b.task.id), zap.Error(b.err))
+	b.task.damaged = true
+	w.abort(ctx, "damaged store")
+	w.forget(b.task)
+	w.e.mgr.reopen(b.task)
+}
+
+// forget removes a task from the worker.
+func (w *worker) forget(t *task) {
+	for i, u := range w.tasks {
+		if u == t {
+			w.tasks = append(w.tasks[:i], w.tasks[i+1:]...)
+			return
 		}
 	}
 }

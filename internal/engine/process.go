@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark/processor"
+	"github.com/tidemark/tidemark/store"
 )
 
 // runTask processes a task's records for one slice of time (step 1) and returns how many it has taken.
@@ -87,6 +88,10 @@ func (w *worker) step(t *task, in *input, r *kgo.Record) bool {
 	t.out.input = in
 	before := t.proc.Effects()
 	if err := t.proc.Process(in.source, rec); err != nil {
+		if storeFailure(err) {
+			w.broken = &brokenTask{t, err}
+			return false
+		}
 		re := recordError(in, r, err)
 		if t.proc.Effects() == before {
 			return w.refuse(t, in, r, re)
@@ -103,6 +108,11 @@ func (w *worker) step(t *task, in *input, r *kgo.Record) bool {
 	t.dirty = true
 	w.lastIn, w.lastOffset = in, r.Offset
 	return true
+}
+
+// storeFailure says whether an error comes from the database and not from the record.
+func storeFailure(err error) bool {
+	return errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrStorage) || errors.Is(err, store.ErrClosed)
 }
 
 // refuse applies the error policy to a record that has left nothing behind.

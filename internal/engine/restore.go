@@ -290,12 +290,18 @@ func (e *Engine) closeTask(t *task) {
 		}
 		t.proc = nil
 	}
-	if t.persisting != nil {
-		<-t.persisting // the frozen layer is being written
-		t.persisting = nil
+	if t.writing != nil {
+		<-t.writing.done
+		t.writing = nil
 		if err := t.state.Finish(); err != nil {
 			e.log.Warn("write store", zap.Stringer("task", t.id), zap.Error(err))
 		}
 	}
 	e.discard(t)
+	if t.damaged {
+		e.cfg.Metrics.corruptions.Inc()
+		if err := e.cfg.SetAside(t.id); err != nil {
+			e.log.Error("set the damaged database aside", zap.Stringer("task", t.id), zap.Error(err))
+		}
+	}
 }

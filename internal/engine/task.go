@@ -37,19 +37,20 @@ type task struct {
 	closed chan struct{} // closed when the database is released
 
 	// The opener's until the task runs, then the worker's.
-	db         store.DB
-	state      *store.State
-	proc       *processor.Task
-	seq        uint64 // of the last commit
-	ends       []int64
-	out        output
-	poison     map[topicPartition]poisoned
-	dirty      bool // something to commit: processed records, or moved positions
-	first      bool // nothing committed yet by this task object
-	processed  int64
-	checkedBy  *producer     // the incarnation whose open transactions were looked for
-	lastSeq    atomic.Uint64 // seq, for other goroutines
-	persisting chan struct{} // closed when the frozen layer is written, nil without one
+	db        store.DB
+	state     *store.State
+	proc      *processor.Task
+	seq       uint64 // of the last commit
+	ends      []int64
+	out       output
+	poison    map[topicPartition]poisoned
+	dirty     bool // something to commit: processed records, or moved positions
+	first     bool // nothing committed yet by this task object
+	processed int64
+	checkedBy *producer     // the incarnation whose open transactions were looked for
+	lastSeq   atomic.Uint64 // seq, for other goroutines
+	writing   *writing      // a committed layer on its way to the database, nil without one
+	damaged   bool          // the database must be set aside when it is closed
 }
 
 // poisoned is a record that failed after it had left effects behind: it is met again after the abort and

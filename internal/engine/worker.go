@@ -45,6 +45,7 @@ type worker struct {
 	sinceCommit int          // records processed in the current generation
 	failing     *RecordError // policy fail: commit what came before, then end Run
 	abortCause  string       // the open transaction must be aborted once no flight is in the air
+	broken      *brokenTask
 	stopping    bool
 	revokes     []*revocation
 	record      processor.Record // reused for every record
@@ -134,12 +135,16 @@ func (w *worker) run(ctx context.Context) {
 
 // between does what is only possible while no flight is in the air.
 func (w *worker) between(ctx context.Context, now time.Time) {
+	if w.broken != nil {
+		w.repair(ctx)
+		return
+	}
 	if w.abortCause != "" {
 		w.abort(ctx, w.abortCause)
 		return
 	}
 	if !now.Before(w.nextTick) {
-		w.sweep(now.UnixMilli())
+		w.sweep(ctx, now.UnixMilli())
 	}
 	if w.due(now) {
 		w.takeOff(ctx, now)
@@ -221,7 +226,7 @@ func (w *worker) overFull() bool {
 
 // work gives every task a slice and reports whether any record was processed.
 func (w *worker) work(ctx context.Context, now time.Time) bool {
-	if w.failing != nil || w.abortCause != "" || len(w.tasks) == 0 {
+	if w.held() || len(w.tasks) == 0 {
 		return false
 	}
 	if w.flight != nil && (w.overFull() || w.limiter.reached(w.sinceCommit)) {
@@ -231,7 +236,7 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 	w.turn++
 	for i := range w.tasks {
 		t := w.tasks[(w.turn+i)%len(w.tasks)]
-		if TaskState(t.phase.Load()) != Running || t.lease.lost() {
+		if TaskState(t.phase.Load()) != Running || t.lease.lost() || t.stalled(w.e.cfg.StateOptions.LayerBytes) {
 			continue
 		}
 		n := w.runTask(t, now)
@@ -239,12 +244,15 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 			worked = true
 			now = w.e.cfg.Clock.Now()
 		}
-		if w.flight == nil && w.due2(now) || w.failing != nil || w.abortCause != "" {
+		if w.flight == nil && w.due2(now) || w.held() {
 			break
 		}
 	}
 	return worked
 }
+
+// held says whether processing waits for something that is only possible between two flights.
+func (w *worker) held() bool { return w.failing != nil || w.abortCause != "" || w.broken != nil }
 
 // due2 is due without moving the tick: the main loop does that.
 func (w *worker) due2(now time.Time) bool {
