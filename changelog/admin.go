@@ -7,10 +7,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tidemark/tidemark/internal/clock"
 )
 
 const createTimeout = 30_000 // milliseconds the controller may take
@@ -130,16 +133,46 @@ func CreateTopics(ctx context.Context, cl *kgo.Client, want []Want) error {
 }
 
 // awaitTopics waits until topics just created are described with a leader for every
-// partition.
+// partition. It asks for metadata itself: the client looks again for a topic it has not
+// found only after its metadata's minimum age, five seconds by default.
 func awaitTopics(ctx context.Context, cl *kgo.Client, want []Want) error {
-	var parts []TopicPartition
-	for _, w := range want {
-		for n := range w.Partitions {
-			parts = append(parts, TopicPartition{w.Topic, n})
+	for {
+		known, err := ledTopics(ctx, cl, want)
+		if err != nil {
+			return fmt.Errorf("changelog: wait for new topics: %w", err)
+		}
+		if known {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("changelog: wait for new topics: %w", ctx.Err())
+		case <-clock.Real().After(10 * time.Millisecond):
 		}
 	}
-	if _, err := ListStarts(ctx, cl, parts); err != nil {
-		return fmt.Errorf("changelog: wait for new topics: %w", err)
+}
+
+// ledTopics reports whether every partition of the topics has a leader.
+func ledTopics(ctx context.Context, cl *kgo.Client, want []Want) (bool, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	for _, w := range want {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(w.Topic)
+		req.Topics = append(req.Topics, t)
 	}
-	return nil
+	resp, err := cl.Request(ctx, req)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range resp.(*kmsg.MetadataResponse).Topics {
+		if t.ErrorCode != 0 {
+			return false, nil
+		}
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 || p.Leader < 0 {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
 }
