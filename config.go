@@ -101,6 +101,9 @@ type Kafka struct {
 
 const (
 	defaultCache = 256 << 20
+	// metadataMinAge is how long a client trusts what it knows of topics. It waits so long before it looks again
+	// for a topic that has just been created, several times in a first start; the client's default is 5 s.
+	metadataMinAge = 100 * time.Millisecond
 	// maxDuration is what fits the 32-bit milliseconds of Kafka's requests.
 	maxDuration = (1<<31 - 1) * time.Millisecond
 )
@@ -170,7 +173,9 @@ func (c *Config) check() error {
 
 // engine translates the configuration for the engine.
 func (c *Config) engine(s *stores) engine.Config {
-	opts := append([]kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID("tidemark-" + c.App)}, c.Kafka.Opts...)
+	opts := append([]kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...), kgo.ClientID("tidemark-" + c.App), kgo.MetadataMinAge(metadataMinAge),
+	}, c.Kafka.Opts...)
 	if c.Kafka.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(c.Kafka.TLS))
 	}
