@@ -177,6 +177,13 @@ func BenchmarkMiss(b *testing.B) {
 	if err := s.Persist(0, true); err != nil {
 		b.Fatal(err)
 	}
+	s, err := Open(s.db, s.specs, s.o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if v, err = ViewOf(s, "counts", codec.Int64()); err != nil {
+		b.Fatal(err)
+	}
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {

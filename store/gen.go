@@ -90,20 +90,14 @@ func (s *gens) push(g *gen) {
 	s.list = append(s.list, g)
 }
 
-// upTo returns the generations up to that number.
-func (s *gens) upTo(no uint32) gens {
-	if len(s.list) == 0 || no < s.base {
-		return gens{base: s.base}
-	}
-	n := int(no - s.base + 1)
-	return gens{base: s.base, list: s.list[:n:n]}
-}
-
-// drop forgets the generations up to that number.
+// drop forgets the generations up to that number. The old list stays as it is for whoever has a copy of s.
 func (s *gens) drop(no uint32) {
-	n := len(s.upTo(no).list)
+	if len(s.list) == 0 || no < s.base {
+		return
+	}
+	n := no - s.base + 1
 	s.list = slices.Clone(s.list[n:])
-	s.base += uint32(n)
+	s.base += n
 }
 
 // sorted appends the positions of one store's entries in g by key.

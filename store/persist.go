@@ -38,7 +38,7 @@ func (s *State) Freeze(now int64, force bool) *Frozen {
 		return nil
 	}
 	f := &Frozen{
-		db: s.db, gens: s.committedGens.upTo(s.committed), numbers: s.numbers, upTo: s.committed,
+		db: s.db, gens: s.committedGens, numbers: s.numbers, upTo: s.committed,
 		progress: s.layerProgress, stores: s.catalog.append(nil), now: now,
 		bytes: s.layerBytes, records: s.layerRecords,
 		flush: s.applied && now-s.appliedAt >= maxUnflushed,

@@ -253,7 +253,6 @@ func (s *State) Rollback() {
 		}
 	}
 	s.sealed, s.broken, s.overlay = nil, false, 0
-	s.cur++
 }
 
 // Memory says what a State holds in memory, in bytes.

@@ -401,6 +401,9 @@ func (m *machine[V]) check() {
 	if limit := m.o.ViewBytes + 2*v.rowSize(40, 40); clean > limit+s.maxPromoted() {
 		m.fatal("%d clean bytes, budget %d", clean, m.o.ViewBytes)
 	}
+	if g := s.committedGens; len(g.list) > 0 && (g.base <= s.persisted || g.base+uint32(len(g.list))-1 != s.committed) {
+		m.fatal("generations %d to %d are kept, %d persisted, %d committed", g.base, int(g.base)+len(g.list)-1, s.persisted, s.committed)
+	}
 	if live := int(v.rows) - len(v.free); live != v.table.n {
 		m.fatal("%d rows live, %d in the table", live, v.table.n)
 	}
