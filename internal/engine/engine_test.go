@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,55 +14,8 @@ import (
 
 	"github.com/tidemark/tidemark/internal/embedded"
 	"github.com/tidemark/tidemark/internal/engine"
-	"github.com/tidemark/tidemark/processor"
-	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/topology"
 )
-
-// disk keeps the in-memory databases of one instance over restarts.
-type disk struct {
-	mu  sync.Mutex
-	dbs map[processor.TaskID]*keptDB
-}
-
-// keptDB is a memory database whose Close only ends this use of it.
-type keptDB struct {
-	store.DB
-	d    *disk
-	open bool
-}
-
-func (k *keptDB) Close() error {
-	k.d.mu.Lock()
-	defer k.d.mu.Unlock()
-	k.open = false
-	return nil
-}
-
-func (d *disk) openStore(id processor.TaskID) (store.DB, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.dbs == nil {
-		d.dbs = make(map[processor.TaskID]*keptDB)
-	}
-	k := d.dbs[id]
-	if k == nil {
-		k = &keptDB{DB: store.NewMem(), d: d}
-		d.dbs[id] = k
-	}
-	if k.open {
-		return nil, store.ErrLocked
-	}
-	k.open = true
-	return k, nil
-}
-
-func (d *disk) wipe(id processor.TaskID) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.dbs, id)
-	return nil
-}
 
 // instance makes an engine on the embedded broker.
 func instance(t *testing.T, b *embedded.Broker, top *topology.Topology, name string, d *disk, change func(*engine.Config)) *engine.Engine {
@@ -81,7 +33,7 @@ func instance(t *testing.T, b *embedded.Broker, top *topology.Topology, name str
 		LockState: func(workers int) (string, int, func(), error) {
 			return name, workers, func() {}, nil
 		},
-		OpenStore: d.openStore, Wipe: d.wipe, SetAside: d.wipe,
+		OpenStore: d.open, Wipe: d.wipe, SetAside: d.setAside,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.InfoLevel)),
 		Rand:   rand.New(rand.NewPCG(1, uint64(len(name)))),
 	}
