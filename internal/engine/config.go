@@ -73,6 +73,7 @@ type Config struct {
 	TransactionTimeout time.Duration
 	PurgeInterval      time.Duration
 	StateOptions       store.Options
+	RestoreBytes       int64 // last-value maps of all restores under way
 
 	// LockState takes the state directory for this process. It returns the instance id kept in it and the
 	// number of workers of the former run, and notes the given one.
@@ -107,6 +108,7 @@ func (c *Config) setDefaults() {
 	def(&c.RevokeBudget, 5*time.Second)
 	def(&c.TransactionTimeout, 10*time.Second)
 	def(&c.PurgeInterval, 30*time.Second)
+	def(&c.RestoreBytes, 128<<20)
 	if c.Replicas == 0 {
 		c.Replicas = -1
 	}

@@ -119,6 +119,11 @@ func (c *control) wanted() []changelog.SubTopology {
 // inForce is asked on the leader before each plan. When no member has the recorded fingerprint the leader
 // switches to its own: it writes the control records first, and only then the plan hands out tasks.
 func (c *control) inForce(members []rebalance.Member) (string, error) {
+	ctx, cancel := context.WithTimeout(c.e.admin.Context(), 10*time.Second)
+	defer cancel()
+	if err := c.raiseFormat(ctx, members); err != nil {
+		return "", err
+	}
 	c.mu.Lock()
 	st := c.state.State
 	c.mu.Unlock()
@@ -126,8 +131,6 @@ func (c *control) inForce(members []rebalance.Member) (string, error) {
 	if has(members, st) {
 		return st.Fingerprint, nil
 	}
-	ctx, cancel := context.WithTimeout(c.e.admin.Context(), 10*time.Second)
-	defer cancel()
 	// Another leader may have switched since this instance started.
 	if err := c.load(ctx); err != nil {
 		return "", err
@@ -154,6 +157,49 @@ func has(members []rebalance.Member, st *changelog.StateRecord) bool {
 	return st != nil && slices.ContainsFunc(members, func(m rebalance.Member) bool { return m.Data.StateFingerprint == st.Fingerprint })
 }
 
+// userData names the format of the group's user data in the control topic.
+const userData = "userdata"
+
+// format returns the user data version in force, 0 while none is recorded.
+func (c *control) format() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.Formats[userData]
+}
+
+// raiseFormat records the highest version that all members understand, if it is higher than the one in force.
+// It never goes down: a member that does not understand it waits.
+func (c *control) raiseFormat(ctx context.Context, members []rebalance.Member) error {
+	common := rebalance.FormatMax
+	for _, m := range members {
+		if m.Data.FormatMax > 0 {
+			common = min(common, m.Data.FormatMax)
+		}
+	}
+	if common <= c.format() {
+		return nil
+	}
+	if err := c.write(ctx, changelog.FormatRecord(userData, common)); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rec := changelog.FormatRecord(userData, common)
+	return c.state.Apply(rec.Key, rec.Value)
+}
+
+// write produces control records.
+func (c *control) write(ctx context.Context, recs ...changelog.ControlRecord) error {
+	var out []*kgo.Record
+	for _, r := range recs {
+		out = append(out, &kgo.Record{Topic: c.e.names.Control(), Key: []byte(r.Key), Value: r.Value})
+	}
+	if err := c.e.admin.ProduceSync(ctx, out...).FirstErr(); err != nil {
+		return fmt.Errorf("tidemark: write %s: %w", c.e.names.Control(), err)
+	}
+	return nil
+}
+
 // take puts this topology in force.
 func (c *control) take(ctx context.Context, own string, before *changelog.StateRecord) error {
 	rec := changelog.StateRecord{Fingerprint: own, Time: c.e.cfg.Clock.Now().UnixMilli()}
@@ -178,12 +224,8 @@ func (c *control) take(ctx context.Context, own string, before *changelog.StateR
 		}
 	}
 	recs = append(recs, changelog.StateRecordOf(rec))
-	var out []*kgo.Record
-	for _, r := range recs {
-		out = append(out, &kgo.Record{Topic: c.e.names.Control(), Key: []byte(r.Key), Value: r.Value})
-	}
-	if err := c.e.admin.ProduceSync(ctx, out...).FirstErr(); err != nil {
-		return fmt.Errorf("tidemark: write %s: %w", c.e.names.Control(), err)
+	if err := c.write(ctx, recs...); err != nil {
+		return err
 	}
 	c.e.log.Info("topology in force", zap.String("fingerprint", own))
 	return c.load(ctx)

@@ -13,9 +13,6 @@ import (
 	"github.com/tidemark/tidemark/store"
 )
 
-// restoreBytes is the memory a restore may use for its last-value map.
-const restoreBytes = 128 << 20
-
 // changelogs returns what a restore has to read. from gives the position per changelog; nil means from the
 // start of the logs.
 func (t *task) changelogs(s *sight, from []int64) []changelog.Partition {
@@ -198,7 +195,7 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 // replay reads changelogs into the task's database. A replay that is cut short keeps what it has done, with
 // the positions it has reached.
 func (e *Engine) replay(ctx context.Context, t *task, s *sight, parts []changelog.Partition, info RestoreInfo) ([]int64, error) {
-	bulk, err := store.NewBulk(t.db, t.sub.Stores, restoreBytes)
+	bulk, err := store.NewBulk(t.db, t.sub.Stores, e.cfg.RestoreBytes/maxOpening)
 	if err != nil {
 		return nil, &localError{err}
 	}

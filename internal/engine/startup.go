@@ -50,6 +50,7 @@ func (e *Engine) startUp(ctx context.Context) error {
 	e.balancer = rebalance.NewBalancer(rebalance.Config{
 		Self:         e.self,
 		InForce:      e.control.inForce,
+		Format:       e.control.format,
 		OnAssignment: e.mgr.onAssignment,
 	})
 	return nil
