@@ -189,6 +189,7 @@ func (c *Config) engine(s *stores) engine.Config {
 		CommitInterval: c.CommitInterval, OverlayBytes: c.MaxUncommittedBytes, QueueBytes: c.FetchBufferBytes,
 		MaxTaskIdle: c.MaxTaskIdle, SessionTimeout: c.SessionTimeout, Heartbeat: c.HeartbeatInterval,
 		RevokeBudget: c.RevokeBudget, TransactionTimeout: c.TransactionTimeout, PurgeInterval: c.PurgeInterval,
+		RestoreBytes: c.CacheBytes / 2,
 		StateOptions: store.Options{ViewBytes: s.viewBytes, LayerBytes: s.layerBytes},
 		LockState:    s.lockDir, OpenStore: s.open, SetAside: s.setAside, Wipe: s.wipe,
 		Clock: c.Testing.Clock, Rand: c.Testing.Rand, Logger: c.Logger, Events: c.Events,
