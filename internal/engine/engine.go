@@ -39,6 +39,7 @@ type Engine struct {
 	purger     *purger
 
 	deadLetters sinkTopic
+	maxBytes    map[string]int // max.message.bytes of the topics that are written
 
 	queued    atomic.Int64 // bytes fetched and not yet processed
 	processed atomic.Int64 // records processed by this instance

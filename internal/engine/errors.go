@@ -45,6 +45,7 @@ type RecordError struct {
 	Partition int32
 	Offset    int64
 	Operator  string // the operator that refused it, empty for the source
+	Key       []byte // the encoded key where it failed, nil when unknown; may hold user data, so it is not in the text
 	Stage     string // decode-key, decode-value, null-key, user, encode, oversize, timestamp, …
 	Err       error
 	Stack     []byte // of a panic in user code, else nil

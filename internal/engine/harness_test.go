@@ -106,6 +106,22 @@ type rec struct {
 // send produces records and waits for their acknowledgement.
 func (s *scene) send(recs ...rec) {
 	s.t.Helper()
+	s.sendBy(s.cl, recs)
+}
+
+// sendHuge is send for records beyond the client's usual limit.
+func (s *scene) sendHuge(recs ...rec) {
+	s.t.Helper()
+	cl, err := kgo.NewClient(append(s.client, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(8<<20))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer cl.Close()
+	s.sendBy(cl, recs)
+}
+
+func (s *scene) sendBy(cl *kgo.Client, recs []rec) {
+	s.t.Helper()
 	var out []*kgo.Record
 	for _, r := range recs {
 		k := &kgo.Record{Topic: r.topic, Partition: r.partition, Key: r.key, Value: r.value, Headers: r.headers}
@@ -114,7 +130,7 @@ func (s *scene) send(recs ...rec) {
 		}
 		out = append(out, k)
 	}
-	if err := s.cl.ProduceSync(s.t.Context(), out...).FirstErr(); err != nil {
+	if err := cl.ProduceSync(s.t.Context(), out...).FirstErr(); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -586,5 +602,13 @@ func (n *node) refused(want error, words ...string) {
 		if !strings.Contains(err.Error(), w) {
 			n.s.t.Errorf("no %q in %q", w, err)
 		}
+	}
+}
+
+// mustCreate creates a topic with configs.
+func (s *scene) mustCreate(topic string, partitions int, configs map[string]string) {
+	s.t.Helper()
+	if err := s.broker.CreateTopic(topic, partitions, configs); err != nil {
+		s.t.Fatal(err)
 	}
 }

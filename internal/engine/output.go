@@ -107,6 +107,15 @@ func murmur2(b []byte) uint32 {
 	return h
 }
 
+// deadLetterSize is what a dead letter takes in a batch of its own.
+func deadLetterSize(r *kgo.Record) int {
+	n := len(r.Key) + len(r.Value) + recordOverhead
+	for _, h := range r.Headers {
+		n += len(h.Key) + len(h.Value) + 8
+	}
+	return n
+}
+
 // deadLetter makes the dead-letter record of r: its bytes as they came, its origin and the reason in headers.
 func (w *worker) deadLetter(r *kgo.Record, re *RecordError) *kgo.Record {
 	d := &w.e.deadLetters

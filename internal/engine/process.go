@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -118,7 +119,15 @@ func storeFailure(err error) bool {
 // refuse applies the error policy to a record that has left nothing behind.
 func (w *worker) refuse(t *task, in *input, r *kgo.Record, re *RecordError) bool {
 	w.e.cfg.Metrics.recordErrors.WithLabelValues(t.sub.id, re.Stage).Inc()
-	if w.e.cfg.OnError != DeadLetter {
+	var dead *kgo.Record
+	if w.e.cfg.OnError == DeadLetter {
+		dead = w.deadLetter(r, re)
+		if n, d := deadLetterSize(dead), &w.e.deadLetters; n > d.maxBytes {
+			re.Err = fmt.Errorf("%w; its dead letter of %d bytes does not fit topic %s, whose max.message.bytes is %d", re.Err, n, d.name, d.maxBytes)
+			dead = nil
+		}
+	}
+	if dead == nil {
 		w.failing = re
 		w.forced = true
 		return false
@@ -126,7 +135,7 @@ func (w *worker) refuse(t *task, in *input, r *kgo.Record, re *RecordError) bool
 	w.log.Warn("record sent to the dead-letter topic", zap.Stringer("task", t.id), zap.String("topic", in.topic),
 		zap.Int32("partition", in.partition), zap.Int64("offset", r.Offset), zap.String("stage", re.Stage),
 		zap.String("operator", re.Operator), zap.Error(re.Err))
-	w.emit(w.deadLetter(r, re))
+	w.emit(dead)
 	w.e.cfg.Metrics.deadLetters.WithLabelValues(t.sub.id).Inc()
 	in.advance(r)
 	t.dirty = true
@@ -138,7 +147,7 @@ func recordError(in *input, r *kgo.Record, err error) *RecordError {
 	re := &RecordError{Topic: in.topic, Partition: in.partition, Offset: r.Offset, Stage: "process", Err: err}
 	var pe *processor.Error
 	if errors.As(err, &pe) {
-		re.Operator, re.Stage, re.Err, re.Stack = pe.Operator, pe.Stage, pe.Err, pe.Stack
+		re.Operator, re.Stage, re.Key, re.Err, re.Stack = pe.Operator, pe.Stage, pe.Key, pe.Err, pe.Stack
 	}
 	return re
 }

@@ -49,7 +49,7 @@ func (e *Engine) newProducer(ctx context.Context, txnID string) (*producer, erro
 	opts = append(opts,
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(5*time.Millisecond),
-		kgo.ProducerBatchMaxBytes(512<<10),
+		kgo.ProducerBatchMaxBytesFn(e.batchBytes),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
 		kgo.MaxBufferedRecords(1<<20),
 		kgo.MaxBufferedBytes(128<<20),
@@ -86,6 +86,16 @@ func (e *Engine) newProducer(ctx context.Context, txnID string) (*producer, erro
 		return nil, fmt.Errorf("tidemark: initialise producer %s: %w", txnID, err)
 	}
 	return p, nil
+}
+
+// batchBytes is the largest batch a topic takes, hence the largest record: a smaller bound would refuse records
+// that the topic accepts, a larger one makes batches that it does not.
+func (e *Engine) batchBytes(topic string) int32 {
+	n, ok := e.maxBytes[topic]
+	if !ok {
+		return 1_000_012 // the client's default
+	}
+	return int32(min(max(n, 512), 1<<30))
 }
 
 // rebuildProducer replaces a worker's producer, for as long as it takes.

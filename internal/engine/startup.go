@@ -295,15 +295,19 @@ func (e *Engine) limits(ctx context.Context, internal []string) error {
 	if err != nil {
 		return err
 	}
+	e.maxBytes = make(map[string]int)
+	for name, h := range have {
+		e.maxBytes[name] = int(config(h, "max.message.bytes", 1048588))
+	}
 	for _, s := range e.subs {
 		for i := range s.sinks {
 			h := have[s.sinks[i].name]
-			s.sinks[i].maxBytes = int(config(h, "max.message.bytes", 1048588))
+			s.sinks[i].maxBytes = e.maxBytes[h.Topic]
 			s.sinks[i].maxAheadMs = config(h, "message.timestamp.after.max.ms", 1<<62)
 			s.sinks[i].maxAgeMs = config(h, "message.timestamp.before.max.ms", 1<<62)
 		}
 		for i := range s.changelogs {
-			s.changelogs[i].maxBytes = int(config(have[s.changelogs[i].name], "max.message.bytes", 1048588))
+			s.changelogs[i].maxBytes = e.maxBytes[s.changelogs[i].name]
 		}
 		for _, src := range s.sources {
 			s.topicIDs[src] = have[src].ID
@@ -316,7 +320,7 @@ func (e *Engine) limits(ctx context.Context, internal []string) error {
 	}
 	if e.cfg.OnError == DeadLetter {
 		h := have[e.names.DeadLetter()]
-		e.deadLetters = sinkTopic{name: h.Topic, partitions: max(h.Partitions, 1)}
+		e.deadLetters = sinkTopic{name: h.Topic, partitions: max(h.Partitions, 1), maxBytes: e.maxBytes[h.Topic]}
 	}
 	return nil
 }
