@@ -13,14 +13,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// createTopics creates the topics that are missing. Kafka would delete records of 2013 at once, as their
-// timestamps say they are old, so the input keeps everything; the results keep the latest per key.
+// createTopics creates the topics that are missing. The input keeps everything, although its timestamps of 2013 say
+// that it is old; the results keep the latest record per key.
 func createTopics(ctx context.Context, adm *kadm.Client, app string, partitions int) error {
-	all, latest := "-1", "compact"
+	forever, latest := "-1", "compact"
 	configs := map[string]map[string]*string{
-		inputTopic(app):   {"retention.ms": &all},
-		carrierTopic(app): {"cleanup.policy": &latest},
-		routeTopic(app):   {"cleanup.policy": &latest},
+		inputTopic(app):   {"retention.ms": &forever},
+		carrierTopic(app): {"retention.ms": &forever, "cleanup.policy": &latest},
+		routeTopic(app):   {"retention.ms": &forever, "cleanup.policy": &latest},
 	}
 	for topic, config := range configs {
 		_, err := adm.CreateTopic(ctx, int32(partitions), -1, config, topic)
@@ -37,12 +37,10 @@ func createTopics(ctx context.Context, adm *kadm.Client, app string, partitions 
 // second, 0 for as fast as possible.
 func load(ctx context.Context, cl *kgo.Client, file io.Reader, app string, rate float64) (rows int64, err error) {
 	topic := inputTopic(app)
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
+	held, err := recordsHeld(ctx, kadm.NewClient(cl), topic)
 	if err != nil {
-		return 0, fmt.Errorf("flights: %w", err)
+		return 0, err
 	}
-	held := make([]int64, len(ends[topic]))
-	ends.Each(func(o kadm.ListedOffset) { held[o.Partition] = o.Offset })
 	share := kgo.StickyKeyPartitioner(nil).ForTopic(topic)
 
 	// A record that cannot be written ends the loop.
@@ -87,4 +85,28 @@ func load(ctx context.Context, cl *kgo.Client, file io.Reader, app string, rate 
 		}
 	}
 	return rows, err
+}
+
+// recordsHeld returns how many records each partition of a topic holds.
+func recordsHeld(ctx context.Context, adm *kadm.Client, topic string) ([]int64, error) {
+	for {
+		ends, err := adm.ListEndOffsets(ctx, topic)
+		if err == nil {
+			err = ends.Error()
+		}
+		if err == nil && len(ends[topic]) > 0 {
+			held := make([]int64, len(ends[topic]))
+			ends.Each(func(o kadm.ListedOffset) { held[o.Partition] = o.Offset })
+			return held, nil
+		}
+		// A topic that was created a moment ago has no leaders yet.
+		if err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) && !kerr.IsRetriable(err) {
+			return nil, fmt.Errorf("flights: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
