@@ -227,7 +227,9 @@ func (c Clash) Error() string {
 // the internal topics this application is going to use, cluster all topics of the
 // cluster. Another application is known by its control topic. A topic of ours that
 // lies in the name space of an application with a longer id is refused even while
-// that application has no such operator, because it could get one.
+// that application has no such operator, because it could get one. And on a first start
+// (there is no control topic of ours) a topic that lies in our name space and could be
+// one of an application with a shorter id is taken for that application's.
 func (n Names) CheckClashes(topics, cluster []string) error {
 	var others []string
 	for _, t := range cluster {
@@ -237,6 +239,17 @@ func (n Names) CheckClashes(topics, cluster []string) error {
 	}
 	slices.Sort(others)
 	var errs []error
+	if !slices.Contains(cluster, n.Control()) {
+		for _, t := range slices.Sorted(slices.Values(cluster)) {
+			for _, o := range others {
+				_, _, ours := n.Parse(t)
+				_, _, theirs := (Names{app: o}).Parse(t)
+				if ours && theirs && strings.HasPrefix(n.Base(), o+"-") {
+					errs = append(errs, Clash{Topic: t, Other: o, Exact: true})
+				}
+			}
+		}
+	}
 	for _, t := range slices.Sorted(slices.Values(topics)) {
 		for _, o := range others {
 			if len(o) > len(n.Base()) && strings.HasPrefix(t, o+"-") {

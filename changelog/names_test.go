@@ -131,4 +131,15 @@ func TestCheckClashes(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"a-b-c-repartition" belongs to application "a-b"`) {
 		t.Errorf("clash of topics: %v", err)
 	}
+	// The other way round: a was there first.
+	ab := names(t, "a-b", 0)
+	cluster := []string{"a-control", "a-b-c-repartition"}
+	err = ab.CheckClashes([]string{ab.Control(), ab.Changelog("d")}, cluster)
+	if err == nil || !strings.Contains(err.Error(), `"a-b-c-repartition" belongs to application "a"`) {
+		t.Errorf("clash with an older application: %v", err)
+	}
+	// After the first start the topics below the control topic are its own.
+	if err := ab.CheckClashes([]string{ab.Repartition("c")}, append(cluster, "a-b-control")); err != nil {
+		t.Error(err)
+	}
 }

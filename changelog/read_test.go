@@ -246,6 +246,52 @@ func TestReadWaitsForOpenTransactions(t *testing.T) {
 	}
 }
 
+// A position at the target is no reason not to wait: what lies below is not settled.
+func TestReadAtTheTargetWaitsForOpenTransactions(t *testing.T) {
+	inCluster(t, embedded.Options{}, func(c *cluster) {
+		c.topic("log", 1, nil)
+		p := c.client("p", kgo.TransactionalID("p"))
+		c.ok(p.BeginTransaction())
+		c.stage(p, "log", 0, "a=1")
+		ctx, cancel := context.WithTimeout(c.ctx, 10*time.Second)
+		defer cancel()
+		part := []changelog.Partition{{Topic: "log", From: 1, Target: 1}}
+		ignore := func(int, *kgo.Record) error { return nil }
+		if _, err := c.reader().Read(ctx, part, ignore, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("read ended with %v", err)
+		}
+		c.ok(p.EndTransaction(c.ctx, kgo.TryCommit))
+		_, err := c.reader().Read(c.ctx, part, ignore, nil)
+		c.ok(err)
+	})
+}
+
+// Bytes that hold no whole batch are no answer, and are told apart from a hole.
+func TestReadRefusesPartialBatches(t *testing.T) {
+	inCluster(t, embedded.Options{}, func(c *cluster) {
+		c.topic("log", 1, nil)
+		c.put(c.admin, "log", 0, "a=1")
+		var broken atomic.Bool
+		broken.Store(true)
+		c.onFetch(func(req *kmsg.FetchRequest) *kmsg.FetchResponse {
+			if !broken.Load() {
+				return nil
+			}
+			resp := emptyAnswer(req, 1, 1, nil)
+			resp.Topics[0].Partitions[0].RecordBatches = make([]byte, 61)
+			resp.Topics[0].Partitions[0].RecordBatches[11] = 200 // a batch of 212 bytes
+			return resp
+		})
+		time.AfterFunc(time.Minute, func() { broken.Store(false) })
+		c.expect(c.reader(), "log", 0, "0:a=1")
+		broken.Store(true)
+		_, pos, err := c.read(c.reader(), changelog.Partition{Topic: "log", Target: 1})
+		if err == nil || errors.Is(err, context.DeadlineExceeded) || pos != 0 {
+			t.Errorf("position %d, %v", pos, err)
+		}
+	})
+}
+
 // E-CKPT-CLOSE (the reader's part): a read that ends early says how far it came, and a
 // second one goes on there.
 func TestReadEndsEarlyAndGoesOn(t *testing.T) {

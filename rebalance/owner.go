@@ -18,17 +18,13 @@ type claim struct {
 // thrown out and comes back under a new id still claims what it had, and somebody
 // else may have owned and left it in between: such a task is withheld from everybody,
 // its claimant included, so that it is taken over anew. So is a task that two members
-// claim at one generation, or whose topics different members claim. A claim of a
-// waiting member stands in the way and owns nothing.
+// claim at one generation, or whose topics different members claim. A member that
+// may not have the task at all can own it like any other: its share is nothing.
 func (p *planner) own() {
 	claims, current := p.claims()
 	p.owner, p.block = make([][]int, len(p.subs)), make([][]int, len(p.subs))
 	for i, s := range p.subs {
 		p.owner[i], p.block[i] = make([]int, p.counts[i]), make([]int, p.counts[i])
-		able := make(map[int]bool, len(p.able[i]))
-		for _, m := range p.able[i] {
-			able[m] = true
-		}
 		for n := range p.counts[i] {
 			b := nobody
 			for _, t := range s.Topics {
@@ -43,10 +39,7 @@ func (p *planner) own() {
 					b = several
 				}
 			}
-			p.block[i][n], p.owner[i][n] = b, nobody
-			if b >= 0 && able[b] {
-				p.owner[i][n] = b
-			}
+			p.block[i][n], p.owner[i][n] = b, max(b, nobody)
 		}
 	}
 }

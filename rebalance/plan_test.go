@@ -153,6 +153,17 @@ func TestPlanLetsOtherStatesWait(t *testing.T) {
 	`)
 }
 
+// Equal fingerprints should mean equal sub-topologies. If they do not, no task goes to
+// a member that reads other topics for it.
+func TestPlanGivesNoTaskToAMemberThatReadsOtherTopics(t *testing.T) {
+	in := input(1, oneSub, map[string]int32{"t": 2, "u": 2}, "A f -1", "B f -1")
+	in.Members[1].Data.Subs = []Sub{{"s", []string{"t", "u"}}, {"v", []string{"u"}}}
+	check(t, in, `
+		A [s/0 s/1]
+		B [v/0 v/1]
+	`)
+}
+
 func TestPlanFormats(t *testing.T) {
 	in := input(3, oneSub, map[string]int32{"t": 1}, "A f 2", "B f 2")
 	in.Members[1].Data.FormatMin, in.Members[1].Data.FormatMax = 2, 3
@@ -270,5 +281,15 @@ func TestPlanIsDeterministic(t *testing.T) {
 		if got := show(Plan(in)); got != want {
 			t.Fatalf("seed %d: got\n%swant\n%s", seed, got, want)
 		}
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	in := randomInput(rand.New(rand.NewPCG(1, 2)), 50, 100)
+	for topic := range in.Partitions {
+		in.Partitions[topic] = 199
+	}
+	for b.Loop() {
+		Plan(in)
 	}
 }
