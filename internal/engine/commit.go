@@ -185,6 +185,7 @@ func (w *worker) land(ctx context.Context, l landing) {
 		return
 	}
 	w.limiter.committed()
+	w.failures, w.notBefore = 0, time.Time{}
 	w.e.cfg.CrashPoint(K7)
 	nowMs := w.e.cfg.Clock.Now().UnixMilli()
 	for _, ft := range f.tasks {
@@ -292,6 +293,11 @@ func (w *worker) rollback(ctx context.Context) {
 	w.uncommitted, w.sinceCommit = 0, 0
 	w.forced = false
 	w.abortCause = ""
+	// The first failure of a row costs nothing; while the cause lasts, the same records would otherwise be
+	// processed and aborted without a pause.
+	if w.failures++; w.failures > 1 {
+		w.notBefore = w.e.cfg.Clock.Now().Add(min(w.e.cfg.CommitInterval<<min(w.failures-2, 10), time.Second))
+	}
 	for _, t := range w.tasks {
 		if t.state != nil {
 			t.state.Rollback()

@@ -51,6 +51,8 @@ type worker struct {
 	record      processor.Record // reused for every record
 	lastIn      *input           // of the last record processed
 	lastOffset  int64
+	failures    int       // transactions that failed since the last commit
+	notBefore   time.Time // after a failure: when to process again
 }
 
 // slice bounds the time a task runs before the next one has its turn.
@@ -115,7 +117,7 @@ func (w *worker) run(ctx context.Context) {
 			continue
 		}
 		if w.flight == nil {
-			timer.Reset(w.nextTick.Sub(w.e.cfg.Clock.Now()))
+			timer.Reset(later(w.nextTick, w.notBefore).Sub(w.e.cfg.Clock.Now()))
 		} else {
 			timer.Stop() // the landing wakes the worker
 		}
@@ -131,6 +133,14 @@ func (w *worker) run(ctx context.Context) {
 		w.release(t) // given up: what is not committed is dropped, the databases are closed all the same
 	}
 	w.tasks = nil
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // between does what is only possible while no flight is in the air.
@@ -226,7 +236,7 @@ func (w *worker) overFull() bool {
 
 // work gives every task a slice and reports whether any record was processed.
 func (w *worker) work(ctx context.Context, now time.Time) bool {
-	if w.held() || len(w.tasks) == 0 {
+	if w.held() || len(w.tasks) == 0 || now.Before(w.notBefore) {
 		return false
 	}
 	if w.flight != nil && (w.overFull() || w.limiter.reached(w.sinceCommit)) {
