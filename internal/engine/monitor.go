@@ -183,6 +183,13 @@ func (e *Engine) topicGone(topic string, cause error) error {
 	return err
 }
 
+// overtaken says whether the group's offset of a partition is beyond a position of ours: then this instance has lost
+// the partition without having heard of it, and what it wants to read may be purged already.
+func (e *Engine) overtaken(ctx context.Context, tp changelog.TopicPartition, position int64) bool {
+	o, err := changelog.StableOffsets(ctx, e.admin, e.cfg.Clock, e.cfg.App, []changelog.TopicPartition{tp}, time.Second)
+	return err == nil && o[tp].Found && o[tp].Offset > position
+}
+
 // outOfRange explains a position outside of the log.
 func (e *Engine) outOfRange(in *input) error {
 	ctx, cancel := context.WithTimeout(e.admin.Context(), 5*time.Second)
@@ -193,6 +200,10 @@ func (e *Engine) outOfRange(in *input) error {
 		return nil
 	}
 	b := bounds[tp]
+	if in.fetched < b.Start && e.overtaken(ctx, tp, in.fetched) {
+		e.log.Info("another instance has read further, this one has yet to hear of it", zap.Stringer("task", in.task))
+		return nil
+	}
 	if in.fetched < b.Start {
 		return fmt.Errorf("tidemark: %w: %s/%d is read to %d, its log begins at %d; raise the retention, or run tidemark reset --app %s",
 			ErrSourceOffsetLost, in.topic, in.partition, in.fetched, b.Start, e.cfg.App)
