@@ -358,7 +358,8 @@ func (w *worker) newRecord() *kgo.Record {
 func (w *worker) emit(r *kgo.Record) {
 	w.uncommitted += int64(len(r.Key)+len(r.Value)) + 64
 	p := w.prod.Load()
-	if w.flight != nil || !p.begun {
+	// A begin that fails is tried again at the commit, where a dead producer is replaced.
+	if w.flight != nil || len(w.pending) > 0 || p.begin() != nil {
 		w.pending = append(w.pending, r)
 		return
 	}
