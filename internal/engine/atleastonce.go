@@ -14,6 +14,7 @@ func (e *Engine) commitOffsets(ctx context.Context, f *flight) landing {
 		return landing{outcome: aborted, cause: "flush", err: err, prod: f.prod}
 	}
 	if err, _ := f.prod.produceError(); err != nil {
+		e.failIfNotAuthorized(err)
 		return landing{outcome: aborted, cause: "produce", err: err, refused: refusedContent(err), prod: f.prod}
 	}
 	e.cfg.CrashPoint(K4)
@@ -35,6 +36,7 @@ func (e *Engine) commitOffsets(ctx context.Context, f *flight) landing {
 			e.cfg.CrashPoint(K6)
 			return landing{outcome: committed, prod: f.prod}
 		}
+		e.failIfNotAuthorized(err)
 		if second || !errors.Is(err, kerr.IllegalGeneration) && !errors.Is(err, kerr.RebalanceInProgress) {
 			return landing{outcome: aborted, cause: "offsets", err: err, prod: f.prod}
 		}

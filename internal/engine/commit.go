@@ -384,6 +384,7 @@ func (e *Engine) commit(ctx context.Context, f *flight) landing {
 		if r != nil {
 			err = fmt.Errorf("produce to %s/%d: %w", r.Topic, r.Partition, err)
 		}
+		e.failIfNotAuthorized(err)
 		return e.giveUp(ctx, f, "produce", err, refusedContent(err))
 	}
 	e.cfg.CrashPoint(K4)
@@ -391,6 +392,7 @@ func (e *Engine) commit(ctx context.Context, f *flight) landing {
 	f.acknowledged()
 	f.prod.indefinite.Store(false)
 	if cause, err := e.sendOffsets(ctx, f); err != nil {
+		e.failIfNotAuthorized(err)
 		return e.giveUp(ctx, f, cause, err, false)
 	}
 	e.cfg.CrashPoint(K5)
@@ -401,6 +403,13 @@ func (e *Engine) commit(ctx context.Context, f *flight) landing {
 	}
 	// Step 5.
 	return e.resolve(ctx, f, err)
+}
+
+// failIfNotAuthorized ends Run for a commit that no repetition would make possible.
+func (e *Engine) failIfNotAuthorized(err error) {
+	if notAuthorized(err) {
+		e.fail(err)
+	}
 }
 
 // refusedContent says whether a produce error is about what was produced.

@@ -107,6 +107,7 @@ func (e *Engine) fail(err error) {
 // way out it commits what is processed and leaves the group unless membership is static. An abort, a fenced
 // producer, a lost lease and a rebalance never end it.
 func (e *Engine) Run(ctx context.Context) (err error) {
+	defer func() { err = named(err) }()
 	instance, former, release, err := e.cfg.LockState(e.cfg.Workers)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // Errors that end Run. Each is wrapped in a message that names the topic or the record and what to change.
@@ -61,3 +63,22 @@ func (e *RecordError) Error() string {
 
 // Unwrap returns the cause.
 func (e *RecordError) Unwrap() error { return e.Err }
+
+// notAuthorized says whether the broker refused err for a missing right: only a person can mend that.
+func notAuthorized(err error) bool {
+	for _, k := range []error{ErrNotAuthorized, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed,
+		kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed} {
+		if errors.Is(err, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// named gives an error about a missing right, wherever it comes from, the name users know.
+func named(err error) error {
+	if err == nil || !notAuthorized(err) || errors.Is(err, ErrNotAuthorized) {
+		return err
+	}
+	return fmt.Errorf("tidemark: %w: %w", ErrNotAuthorized, err)
+}

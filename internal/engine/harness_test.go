@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -41,12 +42,19 @@ type scene struct {
 	broker *embedded.Broker
 	client []kgo.Opt   // of the test itself
 	cl     *kgo.Client // a plain one
+	reader *changelog.Reader
 	lives  int
 	nodes  []*node
 }
 
 // simulate runs a script on a broker with these topics, in a bubble.
 func simulate(t *testing.T, o embedded.Options, script func(s *scene)) {
+	t.Helper()
+	simulateAs(t, o, nil, script)
+}
+
+// simulateAs is simulate with further options of the test's own clients.
+func simulateAs(t *testing.T, o embedded.Options, as []kgo.Opt, script func(s *scene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &scene{t: t, net: embedded.NewNetwork()}
@@ -56,12 +64,27 @@ func simulate(t *testing.T, o embedded.Options, script func(s *scene)) {
 			t.Fatal(err)
 		}
 		s.client = []kgo.Opt{kgo.SeedBrokers(s.broker.Addrs()...), kgo.Dialer(s.net.Dialer("test")), kgo.MetadataMinAge(20 * time.Millisecond)}
-		if s.cl, err = kgo.NewClient(append(s.client, kgo.RecordPartitioner(kgo.ManualPartitioner()))...); err != nil {
-			t.Fatal(err)
-		}
+		s.client = append(s.client, as...)
+		s.connect()
 		defer s.close()
 		script(s)
 	})
+}
+
+// connect makes the plain client, anew when topics were replaced that the old one remembers.
+func (s *scene) connect() {
+	s.t.Helper()
+	if s.cl != nil {
+		s.cl.Close()
+		s.reader.Close()
+	}
+	var err error
+	if s.reader, err = changelog.NewReader(changelog.ReaderConfig{Client: s.client}); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.cl, err = kgo.NewClient(append(s.client, kgo.RecordPartitioner(kgo.ManualPartitioner()))...); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *scene) close() {
@@ -76,6 +99,7 @@ func (s *scene) close() {
 		}
 	}
 	s.cl.Close()
+	s.reader.Close()
 	s.broker.Close()
 }
 
@@ -85,7 +109,7 @@ func (s *scene) pass(d time.Duration) { time.Sleep(d) }
 // await lets time pass until cond holds, for at most two minutes.
 func (s *scene) await(what string, cond func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("in vain: %s", what)
 		}
@@ -165,15 +189,10 @@ func (s *scene) bounds(topic string) map[changelog.TopicPartition]changelog.Boun
 // read returns what a read_committed consumer sees of a topic now, partition by partition.
 func (s *scene) read(topic string) []rec {
 	s.t.Helper()
-	r, err := changelog.NewReader(changelog.ReaderConfig{Client: s.client})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer r.Close()
 	var out []rec
 	for tp, b := range s.bounds(topic) {
 		part := []changelog.Partition{{Topic: topic, Partition: tp.Partition, From: b.Start, Target: b.LastStable}}
-		_, err := r.Read(s.t.Context(), part, func(_ int, k *kgo.Record) error {
+		_, err := s.reader.Read(s.t.Context(), part, func(_ int, k *kgo.Record) error {
 			out = append(out, rec{topic, tp.Partition, k.Offset, k.Key, k.Value, k.Timestamp.UnixMilli(), k.Headers})
 			return nil
 		}, func(int, int64, int64) {})
@@ -609,6 +628,18 @@ func (n *node) refused(want error, words ...string) {
 func (s *scene) mustCreate(topic string, partitions int, configs map[string]string) {
 	s.t.Helper()
 	if err := s.broker.CreateTopic(topic, partitions, configs); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// grow gives a topic more partitions.
+func (s *scene) grow(topic string, partitions int) {
+	s.t.Helper()
+	r, err := kadm.NewClient(s.cl).UpdatePartitions(s.t.Context(), partitions, topic)
+	if err == nil {
+		err = r.Error()
+	}
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -135,11 +135,16 @@ func (e *Engine) forceIfUnheard() {
 	}
 }
 
-// topicsChanged compares the inputs with what they were at the start.
+// topicsChanged compares the inputs, and what the state is kept in, with what they were at the start.
 func (e *Engine) topicsChanged(ctx context.Context) error {
 	var names []string
 	for t := range e.byTopic {
 		names = append(names, t)
+	}
+	for _, s := range e.subs {
+		for _, c := range s.changelogs {
+			names = append(names, c.name)
+		}
 	}
 	have, err := changelog.DescribeTopics(ctx, e.admin, names, false)
 	if err != nil {
@@ -160,6 +165,11 @@ func (e *Engine) topicsChanged(ctx context.Context) error {
 			case h.Partitions != s.partitions[i]:
 				return fmt.Errorf("tidemark: input %s: %w: it had %d partitions at the start, has %d; keyed state cannot follow: start a new app, or go back by restoring the topic",
 					topic, ErrPartitionMismatch, s.partitions[i], h.Partitions)
+			}
+		}
+		for _, c := range s.changelogs {
+			if h, ok := seen[c.name]; !ok || h.ID != s.topicIDs[c.name] {
+				return fmt.Errorf("tidemark: %s: %w; it was there at the start; to rebuild the state run: tidemark reset --app %s", c.name, ErrChangelogLost, e.cfg.App)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
@@ -88,12 +87,12 @@ const maxLocalFailures = 20
 // fatalOpen says whether only a person can mend the error.
 func fatalOpen(err error) bool {
 	for _, f := range []error{ErrForeignState, ErrChangelogLost, ErrChangelogTruncated, ErrTopicRecreated, ErrTopicMissing,
-		ErrSourceOffsetLost, ErrStateDirLocked, ErrNotAuthorized, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed} {
+		ErrSourceOffsetLost, ErrStateDirLocked} {
 		if errors.Is(err, f) {
 			return true
 		}
 	}
-	return false
+	return notAuthorized(err)
 }
 
 // discard closes what a failed attempt has opened.

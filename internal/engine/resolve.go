@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -104,6 +105,10 @@ func (e *Engine) awaitNoOpen(ctx context.Context, p *producer, writes []topicPar
 				return nil
 			}
 			alarmed = alarmed || e.cfg.Clock.Now().Sub(start) > time.Second
+		} else if notAuthorized(err) {
+			// It takes READ on everything that is written.
+			e.fail(fmt.Errorf("tidemark: look for open transactions: %w", err))
+			return err
 		} else if ctx.Err() == nil {
 			e.log.Warn("look for open transactions", zap.Error(err))
 		}

@@ -198,10 +198,13 @@ func (e *Engine) buildSubs(counts topology.Counts, ids map[string]string, have m
 func (e *Engine) topics(ctx context.Context, counts topology.Counts) error {
 	var want []changelog.Want
 	largest := int32(1)
+	inputs := make(map[string]string) // by topic whose partition count follows from them
 	for _, s := range e.subs {
 		want = append(want, changelog.WantProgress(s.progress, s.tasks))
+		inputs[s.progress] = strings.Join(s.sources, ", ")
 		for _, c := range s.changelogs {
 			want = append(want, changelog.WantChangelog(c.name, s.tasks))
+			inputs[c.name] = inputs[s.progress]
 		}
 		for i, src := range s.Sources {
 			if src.Repartition != "" {
@@ -231,6 +234,10 @@ func (e *Engine) topics(ctx context.Context, counts topology.Counts) error {
 			kind := ErrTopicConfig
 			if m.Field == "partitions" {
 				kind = ErrPartitionMismatch
+			}
+			if in := inputs[m.Topic]; in != "" && kind == ErrPartitionMismatch {
+				errs = append(errs, fmt.Errorf("tidemark: %w: inputs are %s: %w", kind, in, m))
+				continue
 			}
 			errs = append(errs, fmt.Errorf("tidemark: %w: %w", kind, m))
 		}
@@ -278,8 +285,8 @@ func (e *Engine) create(ctx context.Context, missing []changelog.Want) error {
 	// The answer comes before every broker knows the topic.
 	for {
 		have, err := e.describe(ctx, names)
-		if err == nil && len(have) == len(names) {
-			return nil
+		if err == nil && len(have) == len(names) || errors.Is(err, ErrNotAuthorized) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
