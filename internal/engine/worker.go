@@ -129,6 +129,13 @@ func (w *worker) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+	if w.flight != nil {
+		// Its committer is on the way out as well; the producer it may have made must be closed.
+		if l := <-w.landed; l.prod != nil {
+			w.prod.Store(l.prod)
+		}
+		w.flight = nil
+	}
 	for _, t := range w.tasks {
 		w.release(t) // given up: what is not committed is dropped, the databases are closed all the same
 	}
