@@ -60,7 +60,7 @@ func (c *ControlState) SubTopologies() []SubTopology {
 	return out
 }
 
-// Apply folds one record of the topic, in offset order. The error is ErrControl for
+// Apply folds one record of the topic, in offset order, and keeps nothing of value. The error is ErrControl for
 // damaged bytes and *VersionError for a layout this build does not know; a kind it
 // does not know is kept, because it says nothing about the kinds it does.
 func (c *ControlState) Apply(key string, value []byte) error {
@@ -105,7 +105,7 @@ func (c *ControlState) Apply(key string, value []byte) error {
 			delete(c.Unknown, key)
 			return nil
 		}
-		c.Unknown = put(c.Unknown, key, value)
+		c.Unknown = put(c.Unknown, key, slices.Clone(value))
 	}
 	return nil
 }
