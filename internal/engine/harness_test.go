@@ -643,3 +643,80 @@ func (s *scene) grow(topic string, partitions int) {
 		s.t.Fatal(err)
 	}
 }
+
+// phase says whether the instance was told of a phase that begins like this.
+func (n *node) phase(prefix string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.phases {
+		if strings.HasPrefix(p, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// commit writes an offset of the group as somebody from outside does.
+func (s *scene) commit(topic string, partition int32, offset int64, metadata string) {
+	s.t.Helper()
+	var o kadm.Offsets
+	o.Add(kadm.Offset{Topic: topic, Partition: partition, At: offset, LeaderEpoch: -1, Metadata: metadata})
+	if err := kadm.NewClient(s.cl).CommitAllOffsets(s.t.Context(), "app", o); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// forget removes what the group has committed, all of it or of one partition.
+func (s *scene) forget(topic string, partitions ...int32) {
+	s.t.Helper()
+	set := make(kadm.TopicsSet)
+	set.Add(topic, partitions...)
+	r, err := kadm.NewClient(s.cl).DeleteOffsets(s.t.Context(), "app", set)
+	if err == nil {
+		err = r.Error()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// transact produces n records to partition 0 of a topic in one transaction and ends it.
+func (s *scene) transact(topic string, end kgo.TransactionEndTry, n int) {
+	s.t.Helper()
+	cl, err := kgo.NewClient(append(s.client, kgo.TransactionalID("somebody"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer cl.Close()
+	if err := cl.BeginTransaction(); err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range n {
+		r := &kgo.Record{Topic: topic, Key: fmt.Append(nil, i), Value: make([]byte, 8)}
+		if err := cl.ProduceSync(s.t.Context(), r).FirstErr(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if err := cl.EndTransaction(s.t.Context(), end); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// claim rewrites progress record and group so that both say that the input was read to an offset.
+func (s *scene) claim(progress, input string, offset int64) {
+	s.t.Helper()
+	b := s.bounds(progress)[tp(progress, 0)]
+	tail, err := s.reader.ReadTail(s.t.Context(), progress, 0, b.HighWatermark)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p := *tail.Record
+	p.Offsets = []changelog.TopicOffset{{Topic: input, Offset: offset}}
+	value, err := p.Append(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	md := s.committed(input)[0].Metadata
+	s.send(rec{topic: progress, key: []byte(changelog.ProgressKey), value: value})
+	s.commit(input, 0, offset, md)
+}

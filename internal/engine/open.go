@@ -323,8 +323,9 @@ func (e *Engine) takeOver(ctx context.Context, t *task, s *sight) error {
 			return fmt.Errorf("%w: %s/%d is committed to %d, its log begins at %d; raise the retention, or run tidemark reset --app %s",
 				ErrSourceOffsetLost, in.topic, in.partition, off, b.Start, e.cfg.App)
 		case off > b.HighWatermark:
-			return fmt.Errorf("%w: %s/%d is committed to %d, its log ends at %d; run tidemark reset --app %s",
-				ErrDataLoss, in.topic, in.partition, off, b.HighWatermark, e.cfg.App)
+			// A leader that has just taken over may not know its high watermark yet.
+			return &mismatch{fmt.Errorf("%w: %s/%d is committed to %d, its log ends at %d; run tidemark reset --app %s",
+				ErrDataLoss, in.topic, in.partition, off, b.HighWatermark, e.cfg.App)}
 		default:
 			in.position = off
 		}
