@@ -212,6 +212,7 @@ func (e *Engine) outOfRange(in *input) error {
 	b := bounds[tp]
 	if in.fetched < b.Start && e.overtaken(ctx, tp, in.fetched) {
 		e.log.Info("another instance has read further, this one has yet to hear of it", zap.Stringer("task", in.task))
+		e.source.client.PauseFetchPartitions(map[string][]int32{in.topic: {in.partition}}) // until it is lost
 		return nil
 	}
 	if in.fetched < b.Start {
