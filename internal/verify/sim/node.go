@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -24,6 +26,7 @@ type Node struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
+	joined atomic.Bool
 	dead   bool // crashed: what it still does reaches nobody
 	at     func(engine.Point)
 }
@@ -34,6 +37,17 @@ func (n *Node) Group() string { return n.client + "/group" }
 
 // clients returns the names of all its connections.
 func (n *Node) clients() []string { return []string{n.client, n.Group()} }
+
+// dial connects. To the dead every broker is slow to refuse: some clients try again without a pause.
+func (n *Node) dial(client string) func(context.Context, string, string) (net.Conn, error) {
+	d := n.w.net.Dialer(client)
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if n.isDead() {
+			time.Sleep(200 * time.Millisecond)
+		}
+		return d(ctx, network, address)
+	}
+}
 
 // Start starts a life of the named instance. at is called at every crash point.
 func (w *World) Start(name string, at func(n *Node, p engine.Point)) (*Node, error) {
@@ -57,16 +71,21 @@ func (w *World) Start(name string, at func(n *Node, p engine.Point)) (*Node, err
 	cfg := engine.Config{
 		App: App,
 		Client: []kgo.Opt{
-			kgo.SeedBrokers(w.broker.Addrs()...), kgo.Dialer(w.net.Dialer(n.client)), kgo.RetryTimeout(w.set.RetryTimeout),
+			kgo.SeedBrokers(w.broker.Addrs()...), kgo.Dialer(n.dial(n.client)), kgo.RetryTimeout(w.set.RetryTimeout),
 			kgo.MetadataMinAge(50 * time.Millisecond),
 		},
-		GroupOpts: []kgo.Opt{kgo.Dialer(w.net.Dialer(n.Group())), kgo.ClientID(n.client)},
+		GroupOpts: []kgo.Opt{kgo.Dialer(n.dial(n.Group())), kgo.ClientID(n.client)},
 		Workers:   w.set.Workers, CommitInterval: w.set.Commit, OverlayBytes: w.set.Overlay,
 		SessionTimeout: Session, Heartbeat: Session / 10, RevokeBudget: 500 * time.Millisecond,
 		TransactionTimeout: 4 * time.Second, PurgeInterval: 500 * time.Millisecond,
 		StateOptions: store.Options{ViewBytes: w.set.ViewBytes, LayerBytes: w.set.LayerBytes, LayerAge: time.Second},
 		LockState:    func(workers int) (string, int, func(), error) { return name, workers, func() {}, nil },
 		OpenStore:    n.disk.open, Wipe: n.disk.wipe, SetAside: n.disk.wipe,
+		Events: engine.Events{Phase: func(p engine.PhaseInfo) {
+			if p.Phase == "joining" {
+				n.joined.Store(true)
+			}
+		}},
 		Logger: log, Rand: rand.New(rand.NewPCG(w.set.Seed, uint64(w.lives))),
 		CrashPoint: func(p engine.Point) {
 			if at != nil && !n.isDead() {
@@ -85,7 +104,11 @@ func (w *World) Start(name string, at func(n *Node, p engine.Point)) (*Node, err
 	go func() {
 		defer close(n.done)
 		n.err = n.engine.Run(ctx)
-		if n.err != nil && !n.isDead() {
+		switch {
+		case n.err == nil || n.isDead():
+		case !n.joined.Load():
+			w.note("start of %s failed: %v", n.client, n.err) // no network, no start
+		default:
 			w.fail("instance %s ended: %v", n.client, n.err)
 		}
 	}()

@@ -12,6 +12,7 @@ import (
 var (
 	first = flag.Uint64("first", 1, "first seed")
 	seeds = flag.Int("seeds", 200, "number of seeds")
+	logs  = flag.Bool("logs", false, "print the log of every simulation")
 )
 
 // play runs a script in a world of its own.
@@ -35,6 +36,7 @@ func TestSeeds(t *testing.T) {
 		s := sim.Draw(*first + uint64(i))
 		t.Run(fmt.Sprint(s.Seed), func(t *testing.T) {
 			t.Parallel()
+			s.Echo = *logs
 			play(t, s, (*sim.World).Random)
 		})
 	}

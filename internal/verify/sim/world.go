@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type Settings struct {
 	ViewBytes    int64
 	LayerBytes   int64
 	Overlay      int64
+	Echo         bool // write the log to standard error as well
 }
 
 // World is one simulation.
@@ -69,13 +71,17 @@ type World struct {
 
 // lockedBuffer keeps the log of a simulation.
 type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu   sync.Mutex
+	b    bytes.Buffer
+	echo bool
 }
 
 func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.echo {
+		os.Stderr.Write(p)
+	}
 	return l.b.Write(p)
 }
 
@@ -85,7 +91,7 @@ func (l *lockedBuffer) Sync() error { return nil }
 func New(s Settings) (*World, error) {
 	w := &World{
 		set: s, rng: rand.New(rand.NewPCG(s.Seed, 1)), net: embedded.NewNetwork(), topics: workload.Named("w"),
-		disks: make(map[string]disk), buf: new(lockedBuffer),
+		disks: make(map[string]disk), buf: &lockedBuffer{echo: s.Echo},
 	}
 	enc := zap.NewDevelopmentEncoderConfig()
 	enc.EncodeTime = zapcore.TimeEncoderOfLayout("04:05.000")
@@ -99,7 +105,10 @@ func New(s Settings) (*World, error) {
 		}
 		return f(r)
 	})
-	o := embedded.Options{Brokers: 2, ListenFn: w.net.Listen, Topics: map[string]int{}}
+	o := embedded.Options{Brokers: 2, ListenFn: w.net.Listen, Topics: map[string]int{},
+		// No compaction: it drops the abort markers but goes on listing the aborted transactions, after which a
+		// client takes later, committed records of the same producer for aborted ones.
+		Configs: map[string]string{"log.cleaner.backoff.ms": "86400000"}}
 	if s.TV1 {
 		o.TransactionVersion = 1
 	}

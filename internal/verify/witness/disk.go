@@ -55,6 +55,7 @@ func CompareDisks(ctx context.Context, client []kgo.Opt, names changelog.Names, 
 		d     *Disk
 		store string
 		log   check.Rows
+		trail string // offsets replayed, for messages
 		after map[string]bool // keys written beyond the position: compaction may have removed their earlier records
 	}
 	byLog := make(map[topicPartition][]*replay)
@@ -62,7 +63,7 @@ func CompareDisks(ctx context.Context, client []kgo.Opt, names changelog.Names, 
 	var topics []string
 	for _, d := range disks {
 		for s := range d.Rows {
-			r := &replay{d, s, make(check.Rows), make(map[string]bool)}
+			r := &replay{d: d, store: s, log: make(check.Rows), after: make(map[string]bool)}
 			all = append(all, r)
 			tp := topicPartition{names.Changelog(s), d.Task.Partition}
 			if byLog[tp] == nil {
@@ -79,6 +80,9 @@ func CompareDisks(ctx context.Context, client []kgo.Opt, names changelog.Names, 
 		for _, r := range byLog[topicPartition{rec.Topic, rec.Partition}] {
 			if rec.Offset < r.d.Ends[r.store] {
 				r.log.Replay(rec.Key, rec.Value, rec.Timestamp.UnixMilli())
+				if len(r.trail) < 200 {
+					r.trail += fmt.Sprintf(" %d:%d", rec.Offset, rec.ProducerID)
+				}
 			} else {
 				r.after[string(rec.Key)] = true
 			}
@@ -101,7 +105,7 @@ func CompareDisks(ctx context.Context, client []kgo.Opt, names changelog.Names, 
 				delete(r.d.Rows[r.store], k)
 			}
 		}
-		out.Add(check.Compare(fmt.Sprintf("store %s of task %s on %s", r.store, r.d.Task, r.d.Owner), r.log, r.d.Rows[r.store]))
+		out.Add(check.Compare(fmt.Sprintf("store %s of task %s on %s up to %d, offset:producer%s", r.store, r.d.Task, r.d.Owner, r.d.Ends[r.store], r.trail), r.log, r.d.Rows[r.store]))
 	}
 	return out, nil
 }
