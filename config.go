@@ -183,7 +183,7 @@ func (c *Config) engine(s *stores) engine.Config {
 		opts = append(opts, kgo.SASL(c.Kafka.SASL...))
 	}
 	return engine.Config{
-		App: c.App, Client: opts, StateDir: c.StateDir, Workers: c.Workers, Guarantee: c.Guarantee,
+		App: c.App, Client: opts, Workers: c.Workers, Guarantee: c.Guarantee,
 		OnError: c.OnError, OnOffsets: c.OnOffsetsChanged, StartAt: c.StartAt, Static: c.InstanceID,
 		Endpoint: c.Endpoint, Rack: c.Rack, Replicas: c.ReplicationFactor,
 		CommitInterval: c.CommitInterval, OverlayBytes: c.MaxUncommittedBytes, QueueBytes: c.FetchBufferBytes,

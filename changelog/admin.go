@@ -87,8 +87,7 @@ func describeConfigs(ctx context.Context, cl *kgo.Client, have []Have) error {
 	return nil
 }
 
-// CreateTopics creates missing topics as Verify returned them, with the broker's
-// default replication, and returns when the cluster knows them all: the controller
+// CreateTopics creates missing topics as Verify returned them and returns when the cluster knows them all: the controller
 // answers before the brokers have heard. A topic that another instance has created
 // meanwhile is no error; describe and verify again afterwards. The error joins one per
 // topic.
@@ -103,6 +102,9 @@ func CreateTopics(ctx context.Context, cl *kgo.Client, want []Want) error {
 		t.Topic = w.Topic
 		t.NumPartitions = w.Partitions
 		t.ReplicationFactor = -1
+		if w.Replicas > 0 {
+			t.ReplicationFactor = w.Replicas
+		}
 		for _, k := range slices.Sorted(maps.Keys(w.Configs)) {
 			c := kmsg.NewCreateTopicsRequestTopicConfig()
 			c.Name = k

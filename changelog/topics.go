@@ -15,6 +15,7 @@ type Want struct {
 	Partitions int32             // 0: any number
 	ID         [16]byte          // zero: any; else the id an earlier run recorded
 	Configs    map[string]string // created with
+	Replicas   int16             // created with; 0 or -1: the broker's default
 	Verified   []string          // the configs that must have the wanted value in an existing topic
 }
 

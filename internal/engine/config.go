@@ -48,32 +48,47 @@ const (
 // Config holds everything the engine is given. The root package documents the fields for users and fills
 // the defaults; durations must be positive unless a comment says otherwise.
 type Config struct {
-	App        string
-	Client     []kgo.Opt // seeds, dialer, TLS, SASL: options of every client
-	GroupOpts  []kgo.Opt // extra options of the group client
-	StateDir   string
-	Workers    int
-	Guarantee  Guarantee
-	OnError    Policy
-	OnOffsets  Policy // Fail or Resume
-	StartAt    Start
-	Static     string // group.instance.id, empty for dynamic membership
-	Endpoint   string
-	Rack       string
-	Replicas   int16 // of internal topics; -1 for the broker's default
-	Partitions int   // of repartition topics whose count the topology leaves open; 0 derives it
+	// App is the application id: group, prefix of internal topics and of transactional ids.
+	App string
+	// Client holds the options of every client: seeds, dialer, TLS, SASL.
+	Client []kgo.Opt
+	// GroupOpts are further options of the group client.
+	GroupOpts []kgo.Opt
+	// Workers is the number of processing goroutines. Default: GOMAXPROCS.
+	Workers int
+	// Guarantee says what a crash may do.
+	Guarantee Guarantee
+	// OnError is Fail or DeadLetter, OnOffsets Fail or Resume.
+	OnError, OnOffsets Policy
+	// StartAt is where an input begins that was never read.
+	StartAt Start
+	// Static is the group.instance.id; empty means dynamic membership.
+	Static string
+	// Endpoint and Rack are published to the group.
+	Endpoint, Rack string
+	// Replicas is the replication factor of internal topics. Default: -1, the broker's.
+	Replicas int16
 
-	CommitInterval     time.Duration
-	OverlayBytes       int64 // uncommitted state and output of a worker that force an early commit
-	QueueBytes         int64 // fetched records waiting in the instance
-	MaxTaskIdle        time.Duration
-	SessionTimeout     time.Duration
-	Heartbeat          time.Duration
-	RevokeBudget       time.Duration
+	// CommitInterval is the time between commits. Default: 100 ms.
+	CommitInterval time.Duration
+	// OverlayBytes is the uncommitted state and output of a worker that force an early commit. Default: 64 MiB.
+	OverlayBytes int64
+	// QueueBytes bounds the fetched records that wait in the instance. Default: 32 MiB.
+	QueueBytes int64
+	// RestoreBytes is the memory of the last-value maps of all restores under way. Default: 128 MiB.
+	RestoreBytes int64
+	// MaxTaskIdle is how long a task waits for an input that is known to have records. Default: 1 s.
+	MaxTaskIdle time.Duration
+	// SessionTimeout and Heartbeat are the group's. Defaults: 10 s, 1 s.
+	SessionTimeout, Heartbeat time.Duration
+	// RevokeBudget is how long a revocation waits for the last commit. Default: 5 s.
+	RevokeBudget time.Duration
+	// TransactionTimeout is the broker's limit for an open transaction. Default: 10 s.
 	TransactionTimeout time.Duration
-	PurgeInterval      time.Duration
-	StateOptions       store.Options
-	RestoreBytes       int64 // last-value maps of all restores under way
+	// PurgeInterval is the time between deletions of consumed repartition records. Default: 30 s.
+	PurgeInterval time.Duration
+	// StateOptions are the limits of every task's state.
+	StateOptions store.Options
 
 	// LockState takes the state directory for this process. It returns the instance id kept in it and the
 	// number of workers of the former run, and notes the given one.
@@ -85,8 +100,10 @@ type Config struct {
 	// Wipe removes the database of a task that cannot be rolled forward.
 	Wipe func(id processor.TaskID) error
 
-	Clock   clock.Clock
-	Rand    *rand.Rand // used under the engine's lock only
+	// Clock and Rand are what tests replace. Rand is used under the engine's lock only.
+	Clock clock.Clock
+	Rand  *rand.Rand
+	// Logger, Metrics and Events are where the engine tells what it does. Defaults: nowhere.
 	Logger  *zap.Logger
 	Metrics *Metrics
 	Events  Events

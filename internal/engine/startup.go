@@ -43,7 +43,9 @@ func (e *Engine) startUp(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("tidemark: %w: %w", ErrIncompatible, err)
 	}
-	e.buildSubs(counts, ids, have)
+	if err := e.buildSubs(counts, ids, have); err != nil {
+		return err
+	}
 	if err := e.topics(ctx, counts); err != nil {
 		return err
 	}
@@ -160,7 +162,7 @@ func (e *Engine) counts(have map[string]changelog.Have) (topology.Counts, error)
 }
 
 // buildSubs gives every sub-topology its names and counts.
-func (e *Engine) buildSubs(counts topology.Counts, ids map[string]string, have map[string]changelog.Have) {
+func (e *Engine) buildSubs(counts topology.Counts, ids map[string]string, have map[string]changelog.Have) error {
 	e.subs, e.byTopic = nil, make(map[string]*sub)
 	for _, ts := range e.plan.Subs {
 		s := &sub{Sub: ts, id: ids[ts.ID], tasks: int32(counts.Subs[ts.ID]), topicIDs: make(map[string][16]byte)}
@@ -189,9 +191,13 @@ func (e *Engine) buildSubs(counts topology.Counts, ids map[string]string, have m
 			s.changelogOf = append(s.changelogOf, len(s.changelogs))
 			s.changelogs = append(s.changelogs, changelogTopic{store: i, name: e.names.Changelog(spec.ID)})
 		}
+		if n := len(s.changelogs); n > changelog.MaxMetadataEnds {
+			return fmt.Errorf("tidemark: sub-topology %s has %d stores, at most %d fit beside a committed offset; cut it with a KeyBy", s.id, n, changelog.MaxMetadataEnds)
+		}
 		s.records = e.cfg.Metrics.records.WithLabelValues(s.id)
 		e.subs = append(e.subs, s)
 	}
+	return nil
 }
 
 // topics verifies the app's own topics and creates those that are missing.
@@ -270,6 +276,9 @@ func (e *Engine) clashes(ctx context.Context, names []string) error {
 func (e *Engine) create(ctx context.Context, missing []changelog.Want) error {
 	if len(missing) == 0 {
 		return nil
+	}
+	for i := range missing {
+		missing[i].Replicas = e.cfg.Replicas
 	}
 	if err := changelog.CreateTopics(ctx, e.admin, missing); err != nil {
 		if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {

@@ -47,6 +47,7 @@ var table = []row{
 	{path: "changelog", level: 3, forbid: []string{pebble}, clock: true},
 	{path: "rebalance", level: 3, forbid: []string{pebble}, clock: true},
 	{path: "internal/engine", level: 4, forbid: []string{pebble}, clock: true},
+	{path: "internal/reset", level: 4, forbid: []string{pebble}},
 	{path: ".", level: 5, forbid: []string{pebble}, clock: true},
 	{path: "serve", level: 5, forbid: []string{kafka, pebble, "internal/engine"}, clock: true},
 	{path: "cmd", level: top, clock: true},

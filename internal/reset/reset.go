@@ -30,9 +30,12 @@ var ErrNothing = errors.New("nothing to reset")
 
 // Options say what to look at.
 type Options struct {
-	App        string
-	StateDir   string // empty: local state is left alone
-	DeadLetter bool   // delete the dead-letter and late topics too
+	// App is the application id.
+	App string
+	// StateDir is the state directory of this machine; empty leaves local state alone.
+	StateDir string
+	// DeadLetter deletes the dead-letter and late topics too.
+	DeadLetter bool
 }
 
 // Plan is what a reset would do.
