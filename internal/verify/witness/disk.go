@@ -55,7 +55,7 @@ func CompareDisks(ctx context.Context, client []kgo.Opt, names changelog.Names, 
 		d     *Disk
 		store string
 		log   check.Rows
-		trail string // offsets replayed, for messages
+		trail string          // offsets replayed, for messages
 		after map[string]bool // keys written beyond the position: compaction may have removed their earlier records
 	}
 	byLog := make(map[topicPartition][]*replay)
