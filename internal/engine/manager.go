@@ -28,7 +28,7 @@ type manager struct {
 	before  *rebalance.Assignment // the one before
 	dead    []string              // transactional ids still to be fenced
 	known   map[string]rebalance.Host
-	fence   sync.Mutex // held while fencing: openers take turns
+	fence   chan struct{} // holds one token while an opener fences: they take turns
 
 	wg   sync.WaitGroup
 	gate chan struct{} // bounds how many tasks restore at a time
@@ -46,6 +46,7 @@ func newManager(e *Engine) *manager {
 		closing: make(map[processor.TaskID]chan struct{}),
 		known:   make(map[string]rebalance.Host),
 		gate:    make(chan struct{}, maxOpening),
+		fence:   make(chan struct{}, 1),
 	}
 	for range e.cfg.Workers {
 		m.load = append(m.load, make(map[string]int))

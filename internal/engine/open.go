@@ -154,8 +154,12 @@ func (e *Engine) openOnce(ctx context.Context, t *task) error {
 
 // fenceDead is step 1. Openers take turns: none may go on before the others' fencing is done.
 func (e *Engine) fenceDead(ctx context.Context) error {
-	e.mgr.fence.Lock()
-	defer e.mgr.fence.Unlock()
+	select {
+	case e.mgr.fence <- struct{}{}:
+		defer func() { <-e.mgr.fence }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	ids := e.mgr.takeDead()
 	if len(ids) == 0 || e.cfg.Guarantee == AtLeastOnce {
 		return nil
