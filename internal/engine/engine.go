@@ -117,7 +117,8 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	e.log = e.log.With(zap.String("instance", instance))
 	e.coarse.Store(e.cfg.Clock.Now().UnixMilli())
 
-	e.admin, err = kgo.NewClient(append([]kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner())}, e.cfg.Client...)...)
+	// The control records it writes may be written twice; idempotent ones could not be given up when no broker answers.
+	e.admin, err = kgo.NewClient(append([]kgo.Opt{kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableIdempotentWrite()}, e.cfg.Client...)...)
 	if err != nil {
 		return fmt.Errorf("tidemark: client: %w", err)
 	}
