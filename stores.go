@@ -24,8 +24,8 @@ type stores struct {
 	fs         *FS
 	shared     *pebblestore.Shared
 	log        *zap.Logger
-	viewBytes  int64 // per task
-	layerBytes int64 // per task
+	viewBytes  int64 // of all tasks
+	layerBytes int64 // of all tasks
 	rand       *rand.Rand
 }
 
@@ -39,14 +39,12 @@ type identity struct {
 
 const identityVersion = 1
 
-// newStores divides the memory for state: half for decoded rows, a quarter for committed rows on their way to
-// disk, a quarter for Pebble's block cache and memtables. The first two are per task and shared out over the
-// tasks an instance usually has, one or two per worker.
+// newStores divides the memory for state: half for decoded rows, a quarter for committed rows that collect and
+// for those on their way to disk, a quarter for Pebble's block cache and memtables.
 func newStores(c *Config) *stores {
 	s := &stores{log: c.Logger, fs: c.Testing.FS, rand: c.Testing.Rand}
-	share := int64(2 * c.Workers)
-	s.viewBytes = c.CacheBytes / 2 / share
-	s.layerBytes = min(c.CacheBytes/4/share, 64<<20)
+	s.viewBytes = c.CacheBytes / 2
+	s.layerBytes = c.CacheBytes / 8 // twice: one collects while one is written
 	if c.StateDir == "" {
 		return s
 	}

@@ -87,7 +87,7 @@ type Config struct {
 	TransactionTimeout time.Duration
 	// PurgeInterval is the time between deletions of consumed repartition records. Default: 30 s.
 	PurgeInterval time.Duration
-	// StateOptions are the limits of every task's state.
+	// StateOptions are the limits of the state of all tasks together; they are shared out evenly.
 	StateOptions store.Options
 
 	// LockState takes the state directory for this process. It returns the instance id kept in it and the

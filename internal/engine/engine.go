@@ -41,6 +41,7 @@ type Engine struct {
 	deadLetters sinkTopic
 	maxBytes    map[string]int // max.message.bytes of the topics that are written
 
+	stateful  atomic.Int64 // tasks with stores that this instance has
 	queued    atomic.Int64 // bytes fetched and not yet processed
 	processed atomic.Int64 // records processed by this instance
 	coarse    atomic.Int64 // wall clock in ms, refreshed by the monitor

@@ -161,6 +161,9 @@ func (m *manager) newTask(s *sub, id processor.TaskID) *task {
 		}
 	}
 	m.load[best][s.id]++
+	if len(s.Stores) > 0 {
+		m.e.stateful.Add(1)
+	}
 	t := &task{id: id, sub: s, worker: m.e.workers[best], closed: make(chan struct{})}
 	t.out.task = t
 	for i, topic := range s.sources {
@@ -328,6 +331,9 @@ func (m *manager) release(t *task) {
 		}
 		if m.closing[t.id] == t.closed {
 			delete(m.closing, t.id)
+		}
+		if len(t.sub.Stores) > 0 {
+			m.e.stateful.Add(-1)
 		}
 		if n := m.load[t.worker.n]; n[t.sub.id] > 1 {
 			n[t.sub.id]--

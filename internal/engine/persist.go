@@ -78,14 +78,28 @@ func (w *worker) write(t *task, wr *writing) {
 }
 
 // stalled says whether a task must not take more records because its database does not take its layers.
-func (t *task) stalled(layerBytes int64) bool {
-	return t.writing != nil && t.writing.failed && t.state.Memory().Layer > 4*layerBytes
+func (t *task) stalled(e *Engine) bool {
+	return t.writing != nil && t.writing.failed && t.state.Memory().Layer > 4*e.share().LayerBytes
+}
+
+// share is one task's part of the instance's memory for state. It changes with the number of tasks, and the
+// workers look at it once per tick.
+func (e *Engine) share() store.Options {
+	o := e.cfg.StateOptions
+	if n := max(e.stateful.Load(), 1); n > 1 {
+		o.ViewBytes, o.LayerBytes = max(o.ViewBytes/n, 1<<20), max(o.LayerBytes/n, 1<<20)
+	}
+	return o
 }
 
 // sweep finishes layers that have been written and starts those whose age is due. Called at every tick, with
 // no flight in the air.
 func (w *worker) sweep(ctx context.Context, nowMs int64) {
+	share := w.e.share()
 	for _, t := range w.tasks {
+		if t.state != nil {
+			t.state.Resize(share.ViewBytes, share.LayerBytes)
+		}
 		if err := w.persist(t, nowMs); err != nil {
 			w.broken = &brokenTask{t, err}
 			w.repair(ctx)

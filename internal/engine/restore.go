@@ -67,7 +67,7 @@ func (l *localError) Error() string { return l.err.Error() }
 func (l *localError) Unwrap() error { return l.err }
 
 func (e *Engine) openState(t *task) error {
-	st, err := store.Open(t.db, t.sub.Stores, e.cfg.StateOptions)
+	st, err := store.Open(t.db, t.sub.Stores, e.share())
 	if err != nil {
 		return &localError{err}
 	}

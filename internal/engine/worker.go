@@ -253,7 +253,7 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 	w.turn++
 	for i := range w.tasks {
 		t := w.tasks[(w.turn+i)%len(w.tasks)]
-		if TaskState(t.phase.Load()) != Running || t.lease.lost() || t.stalled(w.e.cfg.StateOptions.LayerBytes) {
+		if TaskState(t.phase.Load()) != Running || t.lease.lost() || t.stalled(w.e) {
 			continue
 		}
 		n := w.runTask(t, now)
