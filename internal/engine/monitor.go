@@ -67,7 +67,11 @@ func (e *Engine) lags(ctx context.Context, now time.Time, held map[topicPartitio
 	var parts []changelog.TopicPartition
 	committed := make(map[changelog.TopicPartition]int64)
 	tasks := e.mgr.snapshot()
+	var views, overlay, layer int64
 	for _, t := range tasks {
+		views += t.memory.views.Load()
+		overlay += t.memory.overlay.Load()
+		layer += t.memory.layer.Load()
 		m.tasks.WithLabelValues(TaskState(t.phase.Load()).String()).Inc()
 		for _, in := range t.inputs {
 			tp := changelog.TopicPartition{Topic: in.topic, Partition: in.partition}
@@ -75,6 +79,9 @@ func (e *Engine) lags(ctx context.Context, now time.Time, held map[topicPartitio
 			committed[tp] = in.reported.Load()
 		}
 	}
+	m.memory.WithLabelValues("views").Set(float64(views))
+	m.memory.WithLabelValues("overlay").Set(float64(overlay))
+	m.memory.WithLabelValues("layer").Set(float64(layer))
 	if len(parts) == 0 {
 		return
 	}

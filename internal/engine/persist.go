@@ -99,6 +99,10 @@ func (w *worker) sweep(ctx context.Context, nowMs int64) {
 	for _, t := range w.tasks {
 		if t.state != nil {
 			t.state.Resize(share.ViewBytes, share.LayerBytes)
+			m := t.state.Memory()
+			t.memory.views.Store(m.Views)
+			t.memory.overlay.Store(m.Overlay)
+			t.memory.layer.Store(m.Layer + m.Frozen)
 		}
 		if err := w.persist(t, nowMs); err != nil {
 			w.broken = &brokenTask{t, err}

@@ -49,9 +49,13 @@ type task struct {
 	processed int64
 	checkedBy *producer     // the incarnation whose open transactions were looked for
 	lastSeq   atomic.Uint64 // seq, for other goroutines
-	writing   *writing      // a committed layer on its way to the database, nil without one
-	damaged   bool          // the database must be set aside when it is closed
+	memory    taskMemory
+	writing   *writing // a committed layer on its way to the database, nil without one
+	damaged   bool     // the database must be set aside when it is closed
 }
+
+// taskMemory is what a task's state holds, in bytes, as of the last tick: for the monitor.
+type taskMemory struct{ views, overlay, layer atomic.Int64 }
 
 // poisoned is a record that failed after it had left effects behind: it is met again after the abort and
 // then goes to its policy without being processed.
