@@ -3,17 +3,24 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/tidemark/tidemark/changelog"
 )
 
 // commitOffsets is the commit of the at-least-once guarantee: flush, then the offsets through the group.
-// Progress may be ahead of the offsets after a crash; a task goes on from its progress record.
+// Progress may be ahead of the offsets after a crash: nothing ties the progress record to the output beside it.
+// A task goes on from the offsets then (sentTo), and counts twice what the progress already covers.
 func (e *Engine) commitOffsets(ctx context.Context, f *flight) landing {
 	if err := f.prod.client.Flush(ctx); err != nil {
 		return landing{outcome: aborted, cause: "flush", err: err, prod: f.prod}
 	}
-	if err, _ := f.prod.produceError(); err != nil {
+	if err, r := f.prod.produceError(); err != nil {
+		if r != nil {
+			err = fmt.Errorf("produce to %s/%d: %w", r.Topic, r.Partition, err)
+		}
 		e.failIfNotAuthorized(err)
 		return landing{outcome: aborted, cause: "produce", err: err, refused: refusedContent(err), prod: f.prod}
 	}
@@ -42,4 +49,17 @@ func (e *Engine) commitOffsets(ctx context.Context, f *flight) landing {
 		}
 		member, generation, ok = e.awaitGeneration(ctx, f, generation)
 	}
+}
+
+// sentTo returns where an input of an at-least-once task goes on: at the committed offset, up to which all
+// output is acknowledged, if the progress record is ahead of it. ok is false when nothing was ever committed.
+func (s *sight) sentTo(tp changelog.TopicPartition, progress int64) (offset int64, ok bool) {
+	c := s.offsets[tp]
+	switch {
+	case c.Found:
+		return min(c.Offset, progress), true
+	case s.progress.Seq <= 1:
+		return 0, false
+	}
+	return progress, true // the group has lost its offsets
 }

@@ -266,7 +266,7 @@ func (e *Engine) endAborted(ctx context.Context, p *producer, writes []topicPart
 		p.indefinite.Store(false)
 		err = p.client.EndTransaction(ctx, kgo.TryAbort)
 	}
-	if err == nil && (e.tv2 || !p.indefinite.Load()) {
+	if err == nil && (e.tv2 || !p.indefinite.Load()) && !p.disowned.Load() {
 		p.produceError()
 		return p, nil
 	}

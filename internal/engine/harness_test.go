@@ -48,13 +48,13 @@ type scene struct {
 }
 
 // simulate runs a script on a broker with these topics, in a bubble.
-func simulate(t *testing.T, o embedded.Options, script func(s *scene)) {
+func simulate(t *testing.T, o embedded.Options, script func(t *testing.T, s *scene)) {
 	t.Helper()
 	simulateAs(t, o, nil, script)
 }
 
 // simulateAs is simulate with further options of the test's own clients.
-func simulateAs(t *testing.T, o embedded.Options, as []kgo.Opt, script func(s *scene)) {
+func simulateAs(t *testing.T, o embedded.Options, as []kgo.Opt, script func(t *testing.T, s *scene)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &scene{t: t, net: embedded.NewNetwork()}
@@ -67,7 +67,7 @@ func simulateAs(t *testing.T, o embedded.Options, as []kgo.Opt, script func(s *s
 		s.client = append(s.client, as...)
 		s.connect()
 		defer s.close()
-		script(s)
+		script(t, s)
 	})
 }
 

@@ -29,7 +29,7 @@ func TestF18Offsets(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(s *scene) {
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(t *testing.T, s *scene) {
 				s.feed("in", 0, 100, 10)
 				n := s.start("a", counting(), nil, nil)
 				s.counts("out", 100, 10)
@@ -56,14 +56,14 @@ func TestForeignState(t *testing.T) {
 	t.Parallel()
 	topics := map[string]int{"in": 1, "out": 1}
 	t.Run("offsets of another program", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: topics}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: topics}, func(t *testing.T, s *scene) {
 			s.feed("in", 0, 10, 5)
 			s.commit("in", 0, 4, "")
 			s.start("a", counting(), nil, nil).refused(engine.ErrForeignState, "group app", "app-counts-progress", "tidemark reset")
 		})
 	})
 	t.Run("changelog with records", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: topics}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: topics}, func(t *testing.T, s *scene) {
 			s.feed("in", 0, 10, 5)
 			s.mustCreate("app-counts-changelog", 1, map[string]string{"cleanup.policy": "compact"})
 			s.send(rec{topic: "app-counts-changelog", key: []byte("k0"), value: make([]byte, 8)})
@@ -71,7 +71,7 @@ func TestForeignState(t *testing.T) {
 		})
 	})
 	t.Run("progress lost", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: topics}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: topics}, func(t *testing.T, s *scene) {
 			s.feed("in", 0, 10, 5)
 			n := s.start("a", counting(), nil, nil)
 			s.counts("out", 10, 5)
@@ -84,7 +84,7 @@ func TestForeignState(t *testing.T) {
 		})
 	})
 	t.Run("offsets and progress lost", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: topics}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: topics}, func(t *testing.T, s *scene) {
 			s.feed("in", 0, 10, 5)
 			n := s.start("a", counting(), nil, nil)
 			s.counts("out", 10, 5)
@@ -99,7 +99,7 @@ func TestForeignState(t *testing.T) {
 	})
 	// An aborted transaction is no commit: what it left in a changelog does not make it foreign.
 	t.Run("only aborted records", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: topics}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: topics}, func(t *testing.T, s *scene) {
 			s.feed("in", 0, 10, 5)
 			s.mustCreate("app-counts-changelog", 1, map[string]string{"cleanup.policy": "compact"})
 			s.transact("app-counts-changelog", kgo.TryAbort, 5)
@@ -109,7 +109,7 @@ func TestForeignState(t *testing.T) {
 	})
 	// A first start that died before its first commit is still a first start.
 	t.Run("died before the first commit", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: topics}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: topics}, func(t *testing.T, s *scene) {
 			s.feed("in", 0, 10, 5)
 			n := s.prepare("a", counting(), nil, nil)
 			n.dieAt(engine.K5, 1)
@@ -124,7 +124,7 @@ func TestForeignState(t *testing.T) {
 // C-SOURCE-EXPIRED: the committed input offset has left the log.
 func TestCSourceExpired(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		s.feed("in", 0, 120, 10)
 		n := s.start("a", counting(), nil, nil)
 		s.counts("out", 120, 10)
@@ -144,7 +144,7 @@ func TestCSourceExpired(t *testing.T) {
 // C-SOURCE-EXPIRED while running: records are deleted before they are read.
 func TestCSourceExpiredRunning(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		s.feed("in", 0, 120, 10)
 		n := s.start("a", counting(), nil, nil)
 		s.counts("out", 120, 10)
@@ -167,7 +167,7 @@ func TestCSourceExpiredRunning(t *testing.T) {
 // committed offset, in both places, beyond the end.)
 func TestTTruncated(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		s.feed("in", 0, 150, 10)
 		n := s.start("a", counting(), nil, nil)
 		s.counts("out", 150, 10)
@@ -183,7 +183,7 @@ func TestTTruncated(t *testing.T) {
 func TestStartAtLatest(t *testing.T) {
 	t.Parallel()
 	latest := func(c *engine.Config) { c.StartAt = engine.Latest }
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		s.feed("in", 0, 100, 10)
 		n := s.start("a", copying(), nil, latest)
 		n.awaitTasks(1)

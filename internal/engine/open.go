@@ -318,6 +318,9 @@ func (e *Engine) takeOver(ctx context.Context, t *task, s *sight) error {
 	for _, in := range t.inputs {
 		b := s.bounds[changelog.TopicPartition{Topic: in.topic, Partition: in.partition}]
 		off, ok := p.Offset(in.topic, in.partition)
+		if ok && e.cfg.Guarantee == AtLeastOnce {
+			off, ok = s.sentTo(changelog.TopicPartition{Topic: in.topic, Partition: in.partition}, off)
+		}
 		switch {
 		case !ok: // an input the earlier topology did not have
 			if in.position = b.Start; e.cfg.StartAt == Latest {

@@ -35,6 +35,11 @@ type producer struct {
 	// transaction.version 1 a resend inside the client may then commit the next transaction.
 	indefinite atomic.Bool
 
+	// disowned is set when the broker does not take the producer's id or epoch any more. Such a client is beyond
+	// mending, even where it believes to have aborted: with transaction.version 1 it sends nothing for a
+	// transaction that no partition has joined.
+	disowned atomic.Bool
+
 	// clean holds the partitions that were seen without an open transaction of this producer since it was
 	// initialised. Guarded by cleanMu.
 	cleanMu sync.Mutex
@@ -138,6 +143,11 @@ func (p *producer) begin() error {
 func (p *producer) produced(r *kgo.Record, err error) {
 	if err == nil {
 		return
+	}
+	for _, k := range []error{kerr.InvalidProducerIDMapping, kerr.InvalidProducerEpoch, kerr.ProducerFenced, kerr.UnknownProducerID, kerr.InvalidTxnState} {
+		if errors.Is(err, k) {
+			p.disowned.Store(true)
+		}
 	}
 	p.mu.Lock()
 	if p.firstErr == nil {

@@ -58,7 +58,7 @@ func TestPPoison(t *testing.T) {
 		recs = append(recs, rec{topic: "in", key: []byte("k"), value: []byte(v)})
 	}
 	t.Run("dead letter", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 			s.send(recs...)
 			n := s.start("a", top(), nil, deadLetter)
 			s.await("offset 5", func() bool { return s.committed("in")[0].Offset == 5 })
@@ -82,7 +82,7 @@ func TestPPoison(t *testing.T) {
 		})
 	})
 	t.Run("fail", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 			s.send(recs[1:]...)
 			n := s.start("a", top(), nil, nil)
 			<-n.done
@@ -129,7 +129,7 @@ func TestPSinkEncode(t *testing.T) {
 		}
 	}
 	t.Run("dead letter", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 			in(s)
 			n := s.prepare("a", top(), nil, deadLetter)
 			n.dieAt(engine.K5, 1)
@@ -153,7 +153,7 @@ func TestPSinkEncode(t *testing.T) {
 		})
 	})
 	t.Run("fail", func(t *testing.T) {
-		simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+		simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 			in(s)
 			n := s.start("a", top(), nil, nil)
 			<-n.done
@@ -169,7 +169,7 @@ func TestPSinkEncode(t *testing.T) {
 // P-HEADERS: headers pass a repartition topic in order, duplicates and nulls included.
 func TestPHeaders(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		top := topology.New("app")
 		seen := topology.KeyValue[string, int64]("seen")
 		top.Stream[string, string]("in").
@@ -204,7 +204,7 @@ func TestPHeaders(t *testing.T) {
 // the state are as if it had not been there.
 func TestF13Panic(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(t *testing.T, s *scene) {
 		top := topology.New("app")
 		sums := topology.KeyValue[string, int64]("sums")
 		top.Stream[string, string]("in").
@@ -256,7 +256,7 @@ func TestF13Panic(t *testing.T) {
 // F13 with policy fail: the error carries the stack of the panic.
 func TestF13PanicFails(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		top := topology.New("app")
 		top.Stream[string, string]("in").Map(func(v string) string {
 			if v == "5" {
@@ -282,7 +282,7 @@ func TestF14OversizedOutput(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []engine.Policy{engine.DeadLetter, engine.Fail} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
-			simulate(t, embedded.Options{Topics: map[string]int{"in": 1}}, func(s *scene) {
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 1}}, func(t *testing.T, s *scene) {
 				s.mustCreate("out", 1, map[string]string{"max.message.bytes": "2000"})
 				big := strings.Repeat("x", 5000)
 				for _, v := range []string{"a", "b", big, "c"} {
@@ -327,7 +327,7 @@ func TestF14OversizedChangelogRow(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []engine.Policy{engine.DeadLetter, engine.Fail} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
-			simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 				s.mustCreate("app-rows-changelog", 1, map[string]string{"cleanup.policy": "compact", "max.message.bytes": "2000"})
 				var recs []rec
 				for i := range 20 {
@@ -376,7 +376,7 @@ func TestF14OversizedChangelogRow(t *testing.T) {
 // tried for ever.
 func TestF14OversizedDeadLetter(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		s.mustCreate(deadLetters, 1, map[string]string{"max.message.bytes": "2000"})
 		top := topology.New("app")
 		top.Stream[string, string]("in").Map(func(v string) string {
@@ -404,7 +404,7 @@ func TestF14OversizedDeadLetter(t *testing.T) {
 // A record that its topic takes passes, however large, and small ones are not batched beyond a small limit.
 func TestF14LargestOutput(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1}}, func(t *testing.T, s *scene) {
 		s.mustCreate("out", 1, map[string]string{"max.message.bytes": "1048588"})
 		s.mustCreate("small", 1, map[string]string{"max.message.bytes": "2000"})
 		top := topology.New("app")
@@ -426,7 +426,7 @@ func TestF14LargestOutput(t *testing.T) {
 // changelog takes too, and a tombstone deletes.
 func TestF15Keys(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"out": 1, "rows": 1, "copy": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"out": 1, "rows": 1, "copy": 1}}, func(t *testing.T, s *scene) {
 		s.mustCreate("in", 1, map[string]string{"max.message.bytes": "4000000"})
 		s.mustCreate(deadLetters, 1, map[string]string{"max.message.bytes": "4000000"})
 		top := topology.New("app")
@@ -486,7 +486,7 @@ func TestF15Keys(t *testing.T) {
 // refuse the whole batch.
 func TestBadTimestamps(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1}}, func(t *testing.T, s *scene) {
 		s.mustCreate("out", 1, map[string]string{"message.timestamp.after.max.ms": "3600000", "message.timestamp.before.max.ms": "86400000"})
 		now := time.Now()
 		for _, ms := range []int64{now.UnixMilli(), now.Add(2 * time.Hour).UnixMilli(), now.Add(-48 * time.Hour).UnixMilli(), now.Add(time.Minute).UnixMilli()} {

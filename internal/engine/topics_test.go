@@ -30,7 +30,7 @@ const repartition = "app-by-digit-repartition"
 // before anything is read.
 func TestRCountMismatch(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 8, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 8, "out": 1}}, func(t *testing.T, s *scene) {
 		s.mustCreate("app-counts-changelog", 4, map[string]string{"cleanup.policy": "compact"})
 		s.feed("in", 0, 10, 10)
 		n := s.start("a", counting(), nil, nil)
@@ -45,7 +45,7 @@ func TestRCountMismatch(t *testing.T) {
 // default.
 func TestRCreateOrder(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{DefaultPartitions: 1, Topics: map[string]int{"in": 5, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{DefaultPartitions: 1, Topics: map[string]int{"in": 5, "out": 1}}, func(t *testing.T, s *scene) {
 		s.feed("in", 0, 100, 10)
 		n := s.start("a", keyed(), nil, nil)
 		n.awaitTasks(10)
@@ -62,7 +62,7 @@ func TestRCreateOrder(t *testing.T) {
 // and after a crash they are processed.
 func TestRPurgeCommitted(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		const n = 400
 		a := s.prepare("a", keyed(), nil, func(c *engine.Config) {
 			c.TransactionTimeout = time.Minute
@@ -110,7 +110,7 @@ func TestWrongCleanupPolicy(t *testing.T) {
 		"app-in-progress": "compact,delete",
 	} {
 		t.Run(topic, func(t *testing.T) {
-			simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 				s.mustCreate(topic, 1, map[string]string{"cleanup.policy": policy})
 				n := s.start("a", keyed(), nil, nil)
 				n.refused(engine.ErrTopicConfig, topic, "cleanup.policy", "kafka-configs.sh")
@@ -122,7 +122,7 @@ func TestWrongCleanupPolicy(t *testing.T) {
 // Two apps whose topics could have one name are kept apart at the start.
 func TestTopicClash(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		named := func(store string) *topology.Topology {
 			top := topology.New("app")
 			top.Stream[string, string]("in").Count(store).To("out")
@@ -142,7 +142,7 @@ func TestTopicClash(t *testing.T) {
 // T-TXN-ID: two apps with equal instance ids and worker numbers on one cluster do not fence each other.
 func TestTTxnId(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1, "copy": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1, "copy": 1}}, func(t *testing.T, s *scene) {
 		a := s.start("x", counting(), nil, nil)
 		other := topology.New("other")
 		other.Stream[string, string]("in").To("copy")
@@ -192,7 +192,7 @@ func TestF16Input(t *testing.T) {
 	} {
 		for _, stopped := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s stopped=%v", c.name, stopped), func(t *testing.T) {
-				simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(s *scene) {
+				simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(t *testing.T, s *scene) {
 					s.feed("in", 0, 100, 10)
 					n := s.start("a", counting(), nil, nil)
 					s.counts("out", 100, 10)
@@ -223,7 +223,7 @@ func TestF16Input(t *testing.T) {
 // T-RECREATED, second half: after a reset the records of the new topic are processed from its start.
 func TestTRecreated(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		s.feed("in", 0, 100, 10)
 		n := s.start("a", counting(), nil, nil)
 		s.counts("out", 100, 10)
@@ -255,7 +255,7 @@ func TestF17ChangelogLost(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		for _, how := range []string{"running", "disk kept", "disk lost"} {
 			t.Run(fmt.Sprintf("recreated=%v %s", recreated, how), func(t *testing.T) {
-				simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+				simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 					s.feed("in", 0, 100, 10)
 					n := s.start("a", counting(), nil, nil)
 					s.counts("out", 100, 10)
@@ -298,7 +298,7 @@ func TestF17ChangelogTruncated(t *testing.T) {
 		t.Run(fmt.Sprintf("disk kept=%v", kept), func(t *testing.T) {
 			// The in-process broker by its own name is allowed to move the start of a log when it compacts.
 			o := embedded.Options{Topics: map[string]int{"in": 1, "out": 1}, Extra: []kfake.Opt{kfake.ClusterID("another")}}
-			simulate(t, o, func(s *scene) {
+			simulate(t, o, func(t *testing.T, s *scene) {
 				s.feed("in", 0, 100, 10)
 				n := s.start("a", counting(), nil, nil)
 				s.counts("out", 100, 10)
@@ -321,7 +321,7 @@ func TestF17ChangelogTruncated(t *testing.T) {
 	}
 	t.Run("disk behind", func(t *testing.T) {
 		o := embedded.Options{Topics: map[string]int{"in": 1, "out": 1}, Extra: []kfake.Opt{kfake.ClusterID("another")}}
-		simulate(t, o, func(s *scene) {
+		simulate(t, o, func(t *testing.T, s *scene) {
 			s.feed("in", 0, 100, 10)
 			n := s.start("a", counting(), nil, nil)
 			s.counts("out", 100, 10)
@@ -357,7 +357,7 @@ func testRights(t *testing.T, without int) {
 		kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "root"),
 		kfake.User("PLAIN", "user", "user", grants(without)...),
 	}}
-	simulateAs(t, o, plain("root"), func(s *scene) {
+	simulateAs(t, o, plain("root"), func(t *testing.T, s *scene) {
 		s.feed("in", 0, 100, 10)
 		n := s.start("a", keyed(), nil, func(c *engine.Config) { c.Client = append(c.Client, plain("user")...) })
 		if without < 0 {

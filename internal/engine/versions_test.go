@@ -32,7 +32,7 @@ func TestF27OtherState(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprintf("dies=%v", dies), func(t *testing.T) {
-			simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(s *scene) {
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(t *testing.T, s *scene) {
 				s.feed("in", 0, 100, 10)
 				a := s.start("a", counting(), nil, nil)
 				b := s.start("b", counting(), nil, nil)
@@ -78,7 +78,7 @@ func TestF27OtherState(t *testing.T) {
 // F27: instances that differ in nothing but stateless operators share the work, and roll over under load.
 func TestF27StatelessChange(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 4, "out": 4}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 4, "out": 4}}, func(t *testing.T, s *scene) {
 		next := 0
 		load := func(d time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); s.pass(50 * time.Millisecond) {
@@ -103,7 +103,7 @@ func TestF27StatelessChange(t *testing.T) {
 // F27: a store that both topologies know must keep its codec: the start is refused, in whichever order.
 func TestF27OtherCodec(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(s *scene) {
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
 		s.feed("in", 0, 10, 5)
 		a := s.start("a", counting(), nil, nil)
 		s.counts("out", 10, 5)
