@@ -287,6 +287,7 @@ func (w *World) Close() {
 	w.eye.Close()
 	w.load.Close()
 	w.broker.Close()
+	time.Sleep(10 * time.Second) // clients close their last connections; a bubble's time ends with its first goroutine
 }
 
 // Log returns what the instances and the script have said.

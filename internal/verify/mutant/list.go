@@ -1,0 +1,108 @@
+package mutant
+
+const (
+	commit  = "internal/engine/commit.go"
+	open    = "internal/engine/open.go"
+	resolve = "internal/engine/resolve.go"
+	source  = "internal/engine/source.go"
+	restore = "internal/engine/restore.go"
+	stable  = "changelog/stable.go"
+)
+
+// List returns all mutants: every rule of the protocol alone, and in pairs where one covers the other.
+func List() []Mutant {
+	return append(append(alone(), state()...), pairs()...)
+}
+
+// alone are the rules of the commit.
+func alone() []Mutant {
+	return []Mutant{
+		{"seq-only", "an unknown outcome is judged by seq without the writer", "unknown-zombie", []Edit{
+			{resolve, "md.Seq != ft.seq || md.Writer != f.prod.writer", "md.Seq != ft.seq"}}},
+		{"lease-first", "the lease is checked before the metadata is read", "stale-lease", []Edit{
+			{commit, "		e.cfg.CrashPoint(K4b)\n		if t := f.lost(); t != nil {\n			return \"lease lost\", fmt.Errorf(\"task %s: %w\", t, errLeaseLost)\n		}\n",
+				"		if t := f.lost(); t != nil {\n			return \"lease lost\", fmt.Errorf(\"task %s: %w\", t, errLeaseLost)\n		}\n		e.cfg.CrashPoint(K4b)\n		member, generation, ok = e.source.metadata()\n"}}},
+		{"no-lease", "the lease is not checked", "stale-flush", []Edit{
+			{commit, "		if t := f.lost(); t != nil {\n			return \"lease lost\"", "		if t := f.lost(); t != nil && false {\n			return \"lease lost\""}}},
+		{"empty-member", "an empty member id is sent", "lost-callback", []Edit{
+			{source, "return member, generation, member != \"\" && generation >= 0", "return member, generation, true"}}},
+		{"unknown-committed", "an unknown outcome counts as committed", "", []Edit{
+			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "return landing{outcome: committed, cause: \"unknown\", err: cause, prod: p}"}}},
+		{"unknown-aborted", "an unknown outcome counts as aborted", "", []Edit{
+			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "return landing{outcome: aborted, cause: \"unknown\", err: cause, prod: p}"}}},
+		{"bound-aborted", "at the end of the bound an unknown outcome counts as aborted", "bound", []Edit{
+			{resolve, "		verdict = noVerdict\n", "		verdict = aborted\n"}}},
+		{"apply-early", "the overlay is applied whatever becomes of the transaction", "", []Edit{
+			{commit, "	if l.outcome != committed {\n		w.log.Info(\"transaction \"+l.outcome.String()",
+				"	if l.outcome != committed {\n		for _, ft := range f.tasks {\n			if ft.ends != nil {\n				w.apply(ft.task, ft, w.e.cfg.Clock.Now().UnixMilli())\n			}\n		}\n		w.log.Info(\"transaction \"+l.outcome.String()"}}},
+		{"apply-lost", "a task that lost its lease applies its overlay, whatever the outcome was", "lost-apply", []Edit{
+			{resolve, "	if len(parts) == 0 {\n		return aborted, nil", "	if len(parts) == 0 {\n		return committed, nil"},
+			{commit, "		if t.lease.lost() {\n			continue // the next owner", "		if t.lease.lost() && false {\n			continue // the next owner"}}},
+		{"keep-next", "generation g+1 is kept after g has failed", "", []Edit{
+			{commit, "	w.pending = w.pending[:0]\n	w.uncommitted, w.sinceCommit = 0, 0\n	w.forced = false\n", "	w.uncommitted, w.sinceCommit = 0, 0\n	w.forced = false\n"}}},
+		{"produce-error", "a produce error does not abort", "refused-produce", []Edit{
+			{commit, "	if err, r := f.prod.produceError(); err != nil {", "	if err, r := f.prod.produceError(); err != nil && false {"}}},
+		{"partial-offsets", "a refused partition of TxnOffsetCommit does not abort", "", []Edit{
+			{"internal/engine/offsets.go", "			if err := kerr.ErrorForCode(rp.ErrorCode); err != nil {\n				return fmt.Errorf(\"TxnOffsetCommit:", "			if err := kerr.ErrorForCode(rp.ErrorCode); err != nil && false {\n				return fmt.Errorf(\"TxnOffsetCommit:"}}},
+		{"no-offset", "an offset is left out of the transaction", "", []Edit{
+			{commit, "	member, generation, ok := e.source.metadata()\n", "	if len(commits) > 1 {\n		commits = commits[1:]\n	}\n	member, generation, ok := e.source.metadata()\n"}}},
+		{"no-progress", "the progress record is left out", "", []Edit{
+			{commit, "	w.emit(&kgo.Record{Topic: t.sub.progress,", "	_ = (&kgo.Record{Topic: t.sub.progress,"}}},
+		{"not-rewound", "inputs are not rewound after an abort", "", []Edit{
+			{commit, "			w.e.source.seek(in, in.committed, in.reset(in.committed))\n", "			_ = in\n"}}},
+		{"no-describe", "no look for open transactions after a re-initialisation", "lost-marker", []Edit{
+			{resolve, "	if p.txnID == \"\" {\n		return nil\n	}\n	backoff", "	if p.txnID != \"-\" {\n		return nil\n	}\n	backoff"}}},
+	}
+}
+
+// state are the rules of stores, restore and placement.
+func state() []Mutant {
+	return []Mutant{
+		{"dirty-views", "dirty views are kept after an abort", "", []Edit{
+			{"store/state.go", "			v.rollback(s.sealed)\n", "			v.rollback(nil)\n"},
+			{"store/seal.go", "	for _, list := range [...][]uint32{v.sealed, v.dirty} {", "	for _, list := range [...][]uint32{} {"}}},
+		{"count-records", "a restore ends by the number of records", "", []Edit{
+			{restore, "		positions = reached\n", "		positions = reached\n	} else {\n		for i, p := range parts {\n			positions[i] = p.From + info.Records\n		}\n"}}},
+		{"purge-ahead", "repartition records are purged beyond the committed offset", "", []Edit{
+			{"internal/engine/purge.go", "Partition: in.partition}] = in.committed", "Partition: in.partition}] = in.end.Load() + 1"}}},
+		{"read-uncommitted", "repartition records are read uncommitted", "", []Edit{
+			{source, "kgo.FetchIsolationLevel(kgo.ReadCommitted())", "kgo.FetchIsolationLevel(kgo.ReadUncommitted())"}}},
+		{"older-value", "the last-value map of a restore keeps the older value", "", []Edit{
+			{"store/bulk.go", "	if e == nil {\n		p.index.insert", "	if e != nil {\n		return nil\n	}\n	if e == nil {\n		p.index.insert"}}},
+		{"plan-eager", "a partition is given to another member in the same round", "", []Edit{
+			{"rebalance/plan.go", "switch b := p.block[i][n]; b {", "switch b := nobody; b {"}}},
+		{"local-ahead", "positions of the database are not written with its rows", "", []Edit{
+			{commit, "End: ft.ends[i]})", "End: t.ends[i]})"}}},
+		{"fence-nobody", "an old incarnation is not initialised anew after an unclear outcome", "", []Edit{
+			{resolve, "	verdict, err := e.verdict(ctx, f)\n", "	verdict, err := aborted, error(nil)\n"}}},
+	}
+}
+
+// noVerify takes verification away, which covers other rules.
+func noVerify() []Edit {
+	return []Edit{
+		{open, "	if err := e.verifyOffsets(t, s); err != nil {", "	if err := e.verifyOffsets(t, s); err != nil && false {"},
+		{open, "	if s.hasMeta && s.meta.Seq == p.Seq {", "	if s.hasMeta && s.meta.Seq == p.Seq && false {"},
+	}
+}
+
+// pairs are rules of which one alone is covered by another.
+func pairs() []Mutant {
+	return []Mutant{
+		{"unstable-fetch+no-verify", "a take-over fetches offsets that are not stable, and nothing is verified", "hanging-takeover", append([]Edit{
+			{stable, "fetchOffsets(ctx, cl, group, open)", "fetchOffsets(ctx, cl, group, open, wait > time.Second)"},
+			{stable, "group string, parts []TopicPartition) (map[TopicPartition]kmsg", "group string, parts []TopicPartition, yes bool) (map[TopicPartition]kmsg"},
+			{stable, "	req.RequireStable = true\n", "	req.RequireStable = yes\n"},
+		}, noVerify()...)},
+		{"stable-bound+no-verify", "a restore ends at the last stable offset of its start, and nothing is verified", "hanging-takeover", append([]Edit{
+			{restore, "Target: b.HighWatermark}", "Target: b.LastStable}"},
+			{open, "	if hw := s.bounds[progress].HighWatermark; hw > 0 {", "	if hw := s.bounds[progress].LastStable; hw > 0 {"},
+		}, noVerify()...)},
+		{"early-target+no-verify", "a restore ends at a mark noted before the assignment, and nothing is verified", "", append([]Edit{
+			{open, "	if s.bounds, err = changelog.ListBounds(ctx, e.admin, logs); err != nil {\n		return nil, err\n	}\n",
+				"	if s.bounds, err = changelog.ListBounds(ctx, e.admin, logs); err != nil {\n		return nil, err\n	}\n	for tp, b := range s.bounds {\n		old, _ := earlyMarks.LoadOrStore(earlyMark{e, tp}, b.HighWatermark)\n		b.HighWatermark = old.(int64)\n		s.bounds[tp] = b\n	}\n"},
+			{open, "// mismatch is a verification that failed.", "var earlyMarks sync.Map\n\ntype earlyMark struct {\n	e  *Engine\n	tp changelog.TopicPartition\n}\n\n// mismatch is a verification that failed."},
+			{open, "	\"fmt\"\n", "	\"fmt\"\n	\"sync\"\n"},
+		}, noVerify()...)},
+	}
+}

@@ -1,0 +1,58 @@
+package mutant
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Mutant is one broken rule.
+type Mutant struct {
+	Name string
+	What string
+	// Scene is the directed simulation that catches it; empty: random seeds do.
+	Scene string
+	Edits []Edit
+}
+
+// Edit replaces the first occurrence of Old, which must be there.
+type Edit struct{ File, Old, New string }
+
+// ErrStale says that the code has changed and the mutant must follow.
+var ErrStale = errors.New("mutant is stale")
+
+// Overlay writes the edited files and the overlay that names them into dir, and returns the overlay's path.
+func (m Mutant) Overlay(root, dir string) (string, error) {
+	replace := make(map[string]string)
+	text := make(map[string]string)
+	for _, e := range m.Edits {
+		path := filepath.Join(root, e.File)
+		if _, ok := text[path]; !ok {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return "", fmt.Errorf("mutant %s: %w: %w", m.Name, ErrStale, err)
+			}
+			text[path] = string(b)
+		}
+		if !strings.Contains(text[path], e.Old) {
+			return "", fmt.Errorf("mutant %s: %w: %s no longer has %q", m.Name, ErrStale, e.File, e.Old)
+		}
+		text[path] = strings.Replace(text[path], e.Old, e.New, 1)
+	}
+	for path, s := range text {
+		f := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		if err := os.WriteFile(f, []byte(s), 0o644); err != nil {
+			return "", err
+		}
+		replace[path] = f
+	}
+	b, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(dir, "overlay.json")
+	return out, os.WriteFile(out, b, 0o644)
+}
