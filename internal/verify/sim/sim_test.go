@@ -41,3 +41,13 @@ func TestSeeds(t *testing.T) {
 		})
 	}
 }
+
+func TestScenes(t *testing.T) {
+	for _, s := range sim.Scenes() {
+		t.Run(s.Name, func(t *testing.T) {
+			set := sim.SceneSettings()
+			set.Echo = *logs
+			play(t, set, s.Script)
+		})
+	}
+}

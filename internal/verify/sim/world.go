@@ -296,3 +296,12 @@ func (w *World) Log() string {
 	defer w.buf.mu.Unlock()
 	return w.buf.b.String()
 }
+
+// producers returns the ids of the producers of the instances.
+func (w *World) producers() map[int64]bool {
+	ids, err := w.eye.Producers(context.Background())
+	if err != nil {
+		w.fail("%v", err)
+	}
+	return ids
+}

@@ -233,3 +233,16 @@ func CreateTopics(ctx context.Context, client []kgo.Opt, t workload.Topics, part
 	}
 	return nil
 }
+
+// Producers returns the ids of all transactional producers that the broker knows.
+func (w *Witness) Producers(ctx context.Context) (map[int64]bool, error) {
+	l, err := w.in.adm.ListTransactions(ctx, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("witness: list transactions: %w", err)
+	}
+	out := make(map[int64]bool)
+	for _, t := range l {
+		out[t.ProducerID] = true
+	}
+	return out, nil
+}

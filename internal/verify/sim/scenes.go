@@ -1,0 +1,279 @@
+package sim
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tidemark/tidemark/internal/embedded"
+	"github.com/tidemark/tidemark/internal/engine"
+)
+
+// A Scene is a directed simulation: an order of events that random faults hardly ever hit.
+type Scene struct {
+	Name   string
+	What   string
+	Script func(*World)
+}
+
+// Scenes returns all of them.
+func Scenes() []Scene {
+	return []Scene{
+		{"refused-produce", "the broker refuses one batch of a transaction for good", refusedProduce},
+		{"bound", "a commit stays pending for longer than the bound", bound},
+		{"lost-apply", "the lease is lost while a transaction has an unknown outcome, and it was aborted", lostApply},
+		{"unknown-zombie", "an outcome is unknown, and another owner has made the commit of the same number", unknownZombie},
+		{"stale-flush", "a flush ends when the instance is a member again, but of others' partitions", staleAt(engine.K4)},
+		{"stale-lease", "the partition is lost between the two looks of step 4", staleAt(engine.K4b)},
+		{"lost-callback", "offsets are sent while the client's group metadata is empty", lostCallback},
+		{"hanging-takeover", "a take-over begins while the commit of the former owner is on its way", hangingTakeover},
+		{"lost-marker", "the broker has forgotten a marker", lostMarker},
+	}
+}
+
+// SceneSettings are those of every scene.
+func SceneSettings() Settings {
+	return Settings{Seed: 1, Workers: 1, Keys: 5, Commit: 50 * time.Millisecond, RetryTimeout: 300 * time.Millisecond,
+		ViewBytes: 1 << 20, LayerBytes: 1 << 20}
+}
+
+// start starts an instance.
+func (w *World) start(name string, at func(*Node, engine.Point)) *Node {
+	n, err := w.Start(name, at)
+	if err != nil {
+		w.fail("%v", err)
+	}
+	return n
+}
+
+// warm produces and lets the instances commit.
+func (w *World) warm() {
+	w.Produce(60)
+	w.Sleep(time.Second)
+}
+
+func refusedProduce(w *World) {
+	w.start("a", nil)
+	w.warm()
+	topics := append([]string{App + "-tally-changelog", App + "-sums-changelog", App + "-legs-repartition"}, w.topics.Outputs()...)
+	for _, t := range topics {
+		w.broker.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: t, Err: kerr.PolicyViolation, When: transactional})
+		w.Produce(60)
+		w.Sleep(time.Second)
+	}
+}
+
+// disturbOf disturbs requests of one kind from one client, as long as the switch is on.
+func (w *World) disturbOf(client string, key kmsg.Key, v embedded.Verdict) *atomic.Bool {
+	on := new(atomic.Bool)
+	on.Store(true)
+	w.Judge(func(r embedded.Request) embedded.Verdict {
+		if on.Load() && r.Client == client && r.Key == key.Int16() {
+			return v
+		}
+		return embedded.Verdict{}
+	})
+	return on
+}
+
+func bound(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	h := w.broker.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Topic: w.topics.SumIn, Err: kerr.UnstableOffsetCommit, Count: -1})
+	on := w.disturbOf(a.client, kmsg.EndTxn, embedded.Verdict{CutReply: true})
+	w.Produce(60)
+	w.Sleep(2 * time.Second)
+	on.Store(false)
+	w.Sleep(35 * time.Second)
+	h.Remove()
+	w.Produce(30)
+}
+
+func lostApply(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	on := w.disturbOf(a.client, kmsg.EndTxn, embedded.Verdict{CutRequest: true})
+	w.Produce(60)
+	w.Sleep(100 * time.Millisecond)
+	// The producers are initialised anew, and the look at the offsets waits until the lease is gone.
+	h := w.broker.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, TopLevel: true, Err: kerr.ConcurrentTransactions, Count: -1})
+	a.FreezeGroup(2 * Session)
+	w.Sleep(2*Session + 500*time.Millisecond)
+	on.Store(false)
+	h.Remove()
+	w.Sleep(2 * time.Second)
+	a.Stop()
+	w.snapshot(a.client, a.disk)
+	w.start("b", nil)
+}
+
+// unknownZombie cuts the group client of a off, lets its EndTxn vanish, lets b take over, process the same input
+// and commit under the same number, and only then lets a ask what became of its transaction. The inputs differ:
+// more have come since.
+func unknownZombie(w *World) {
+	var hold atomic.Bool
+	a := w.start("a", func(n *Node, p engine.Point) {
+		for p == engine.K6 && hold.Load() {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	w.warm()
+	on := w.disturbOf(a.client, kmsg.EndTxn, embedded.Verdict{CutRequest: true})
+	a.FreezeGroup(5 * Session)
+	hold.Store(true)
+	w.Produce(20)
+	w.Sleep(time.Second)
+	w.Produce(40)
+	w.Sleep(time.Second)
+	w.start("b", nil)
+	w.Sleep(2 * Session)
+	on.Store(false)
+	hold.Store(false)
+	w.Sleep(time.Second)
+	w.Produce(20)
+	w.Sleep(3 * Session)
+	a.Stop()
+	w.snapshot(a.client, a.disk)
+}
+
+// staleAt makes a a member that does not know of its death, whose producer works; b has taken over and active. a
+// then stands at the point until it has joined again.
+func staleAt(point engine.Point) func(*World) {
+	return func(w *World) {
+		var hold atomic.Bool
+		var held atomic.Int64
+		a := w.start("a", func(n *Node, p engine.Point) {
+			if p == point && hold.Load() {
+				held.Add(1)
+				for hold.Load() {
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+		})
+		w.warm()
+		a.FreezeGroup(3 * Session)
+		w.Sleep(Session / 4)
+		w.start("b", nil)
+		// b has everything, and has fenced a, whose producer begins anew.
+		w.Sleep(Session + Session/2)
+		hold.Store(true)
+		w.Produce(30)
+		w.Await("a at the point", Session, func() bool { return held.Load() > 0 })
+		w.Sleep(3 * Session)
+		hold.Store(false)
+		w.Sleep(time.Second)
+		w.Produce(30)
+	}
+}
+
+// lostCallback stands in the lost callback of a, when its group metadata is empty and its leases are held.
+func lostCallback(w *World) {
+	var hold atomic.Bool
+	hold.Store(true)
+	a := w.start("a", func(n *Node, p engine.Point) {
+		if p == engine.K17c && n.Name == "a" {
+			w.note("a is in its lost callback")
+			for range 300 {
+				if !hold.Load() {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
+	w.warm()
+	a.FreezeGroup(2 * Session)
+	w.Sleep(Session / 4)
+	w.start("b", nil)
+	w.Sleep(2*Session - Session/4)
+	for range 20 {
+		w.Produce(6)
+		w.Sleep(100 * time.Millisecond)
+	}
+	hold.Store(false)
+	w.Produce(30)
+}
+
+// hangingTakeover moves tasks from a to b while the EndTxn of a is on its way: its records are in the logs, its
+// offsets pending.
+func hangingTakeover(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	on := w.disturbOf(a.client, kmsg.EndTxn, embedded.Verdict{Delay: 2500 * time.Millisecond})
+	w.Produce(60)
+	w.Sleep(60 * time.Millisecond)
+	w.start("b", nil)
+	w.Sleep(1200 * time.Millisecond)
+	on.Store(false)
+	w.Sleep(2 * time.Second)
+	w.Produce(60)
+	w.Sleep(time.Second)
+}
+
+// lostMarker shows, after a re-initialisation, an open transaction of the producer itself on everything it
+// writes. Until that is gone nothing may be committed.
+func lostMarker(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	var ids []int64
+	for id := range w.producers() {
+		ids = append(ids, id)
+	}
+	var open atomic.Bool
+	open.Store(true)
+	var asked atomic.Int64
+	w.broker.Cluster().ControlKey(kmsg.DescribeProducers.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		w.broker.Cluster().KeepControl()
+		if !open.Load() {
+			return nil, nil, false
+		}
+		asked.Add(1)
+		req := kreq.(*kmsg.DescribeProducersRequest)
+		resp := req.ResponseKind().(*kmsg.DescribeProducersResponse)
+		for _, t := range req.Topics {
+			rt := kmsg.NewDescribeProducersResponseTopic()
+			rt.Topic = t.Topic
+			for _, p := range t.Partitions {
+				rp := kmsg.NewDescribeProducersResponseTopicPartition()
+				rp.Partition = p
+				for _, id := range ids {
+					ap := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
+					ap.ProducerID, ap.CurrentTxnStartOffset = id, 1
+					rp.ActiveProducers = append(rp.ActiveProducers, ap)
+				}
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			resp.Topics = append(resp.Topics, rt)
+		}
+		return resp, nil, true
+	})
+	on := w.disturbOf(a.client, kmsg.EndTxn, embedded.Verdict{CutRequest: true})
+	w.Produce(30)
+	w.Sleep(time.Second)
+	on.Store(false)
+	w.Sleep(time.Second)
+	before := w.commits()
+	w.Produce(30)
+	w.Sleep(3 * time.Second)
+	if after := w.commits(); after != before {
+		w.fail("committed with a transaction of its own still open: offsets %d, then %d", before, after)
+	}
+	open.Store(false)
+	w.Sleep(3 * time.Second)
+}
+
+// commits returns the sum of the group's offsets.
+func (w *World) commits() int64 {
+	var n int64
+	if g := w.broker.Cluster().GroupInfo(App); g != nil {
+		for _, parts := range g.Commits {
+			for _, c := range parts {
+				n += c.Offset
+			}
+		}
+	}
+	return n
+}
