@@ -125,6 +125,23 @@ func TestBulkCutShort(t *testing.T) {
 	}
 }
 
+// What was loaded leaves the memory.
+func TestBulkSpills(t *testing.T) {
+	db := &flakyDB{DB: NewMem()}
+	b, err := NewBulk(db, []Spec{{ID: "a"}}, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 1000 { // of about 70 bytes
+		if err := b.Add(0, fmt.Append(nil, n), []byte("0123456789"), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if db.loads < 5 || db.loads > 10 {
+		t.Errorf("%d loads", db.loads)
+	}
+}
+
 // Tombstones are written where older rows may lie below, and only there.
 func TestBulkTombstones(t *testing.T) {
 	db := &countDB{DB: NewMem()}

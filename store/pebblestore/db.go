@@ -140,7 +140,7 @@ func (d *DB) options() *pebble.Options {
 		MemTableSize:                memTableSize,
 		MemTableStopWritesThreshold: 8, // Apply bounds what is unflushed by itself, see write.go
 	}
-	o.Experimental.CompactionScheduler = s.limiter.member()
+	o.Experimental.CompactionScheduler = s.limiter.member(d.gate.shut.Load)
 	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy { return pebble.ValueSeparationPolicy{} }
 	compression := sstable.SnappyCompression
 	if d.o.Compression == NoCompression {
@@ -158,6 +158,10 @@ func (d *DB) events() *pebble.EventListener {
 	l := &pebble.EventListener{
 		BackgroundError: func(err error) {
 			err = classify(err)
+			if hopeless(err) {
+				d.die(err)
+				return
+			}
 			d.background.Store(&err)
 			select {
 			case d.failed <- struct{}{}:

@@ -41,3 +41,9 @@ func classifyLock(err error) error {
 	}
 	return fmt.Errorf("%w: %w", store.ErrStorage, err)
 }
+
+// hopeless tells failures of flushes and compactions that repeating does not mend from those that pass, like a full disk.
+// Pebble itself repeats all of them, and a failing read without any pause.
+func hopeless(err error) bool {
+	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EROFS)
+}

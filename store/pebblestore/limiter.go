@@ -23,6 +23,7 @@ type limiter struct {
 // held while one of its databases is called, except for GetAllowedWithoutPermission.
 type member struct {
 	l       *limiter
+	dead    func() bool // a database that is unusable would repeat a failing compaction without a pause
 	db      pebble.DBForCompaction
 	running int
 	calls   int // into db, in progress
@@ -35,7 +36,7 @@ func newLimiter(limit int) *limiter {
 	return l
 }
 
-func (l *limiter) member() *member { return &member{l: l} }
+func (l *limiter) member(dead func() bool) *member { return &member{l: l, dead: dead} }
 
 // Register is called once, when the database has been opened.
 func (m *member) Register(_ int, db pebble.DBForCompaction) {
@@ -69,7 +70,7 @@ func (m *member) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 }
 
 func (m *member) reserve() bool {
-	if m.gone || m.l.running >= m.l.limit || m.running >= m.db.GetAllowedWithoutPermission() {
+	if m.gone || m.dead() || m.l.running >= m.l.limit || m.running >= m.db.GetAllowedWithoutPermission() {
 		return false
 	}
 	m.l.running++

@@ -11,11 +11,14 @@ import (
 
 // fakeDB is a database that wants to compact.
 type fakeDB struct {
-	mu    sync.Mutex // as Pebble's: held when TrySchedule is called
-	m     *member
-	queue int
-	h     *harness
+	mu      sync.Mutex // as Pebble's: held when TrySchedule is called
+	m       *member
+	queue   int
+	onAsked func() // called by GetWaitingCompaction
+	h       *harness
 }
+
+func alive() bool { return false }
 
 type harness struct {
 	mu           sync.Mutex
@@ -41,6 +44,9 @@ func (h *harness) run(handle pebble.CompactionGrantHandle) {
 func (d *fakeDB) GetAllowedWithoutPermission() int { return 2 }
 
 func (d *fakeDB) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
+	if d.onAsked != nil {
+		d.onAsked()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.queue > 0, pebble.WaitingCompaction{}
@@ -79,7 +85,7 @@ func TestLimiter(t *testing.T) {
 		l := newLimiter(limit)
 		var dbs []*fakeDB
 		for range 8 {
-			d := &fakeDB{h: h, m: l.member()}
+			d := &fakeDB{h: h, m: l.member(alive)}
 			d.m.Register(2, d)
 			dbs = append(dbs, d)
 		}
@@ -101,6 +107,29 @@ func TestLimiter(t *testing.T) {
 		if h.done != each*len(dbs) || h.max > limit || h.running != 0 {
 			t.Errorf("limit %d: %d of %d compactions done, %d at a time", limit, h.done, each*len(dbs), h.max)
 		}
+	}
+}
+
+// A database is refused because a place is being offered to another one, which does not want it: nobody else would ask
+// for it again.
+func TestLimiterRefusedDuringGrant(t *testing.T) {
+	h := new(harness)
+	l := newLimiter(1)
+	a, b := &fakeDB{h: h, m: l.member(alive)}, &fakeDB{h: h, m: l.member(alive)}
+	b.m.Register(2, b) // it has had its turn when a is asked
+	a.m.Register(2, a)
+	a.onAsked = func() {
+		a.onAsked = nil
+		b.want()
+	}
+	ok, handle := b.m.TrySchedule()
+	if !ok {
+		t.Fatal("the first compaction was refused")
+	}
+	handle.Done()
+	h.wg.Wait()
+	if h.done != 1 {
+		t.Errorf("%d compactions done", h.done)
 	}
 }
 
