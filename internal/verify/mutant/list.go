@@ -27,12 +27,12 @@ func alone() []Mutant {
 		{"empty-member", "an empty member id is sent", "lost-callback", []Edit{
 			{source, "return member, generation, member != \"\" && generation >= 0", "return member, generation, true"}}},
 		{"unknown-committed", "an unknown outcome counts as committed", "", []Edit{
-			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "return landing{outcome: committed, cause: \"unknown\", err: cause, prod: p}"}}},
+			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "verdict = committed\n	return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}"}}},
 		{"unknown-aborted", "an unknown outcome counts as aborted", "", []Edit{
-			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "return landing{outcome: aborted, cause: \"unknown\", err: cause, prod: p}"}}},
+			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "verdict = aborted\n	return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}"}}},
 		{"bound-aborted", "at the end of the bound an unknown outcome counts as aborted", "bound", []Edit{
 			{resolve, "		verdict = noVerdict\n", "		verdict = aborted\n"}}},
-		{"apply-early", "the overlay is applied whatever becomes of the transaction", "", []Edit{
+		{"apply-early", "the overlay is applied whatever becomes of the transaction", "aborted", []Edit{
 			{commit, "	if l.outcome != committed {\n		w.log.Info(\"transaction \"+l.outcome.String()",
 				"	if l.outcome != committed {\n		for _, ft := range f.tasks {\n			if ft.ends != nil {\n				w.apply(ft.task, ft, w.e.cfg.Clock.Now().UnixMilli())\n			}\n		}\n		w.log.Info(\"transaction \"+l.outcome.String()"}}},
 		{"apply-lost", "a task that lost its lease applies its overlay, whatever the outcome was", "lost-apply", []Edit{

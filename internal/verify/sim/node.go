@@ -201,8 +201,11 @@ func (n *Node) Freeze(d time.Duration) {
 	}
 }
 
-// FreezeGroup stops only the group client: the instance goes on working as a member that it is not any more.
+// FreezeGroup holds back what the instance has to say to the group: it goes on reading and committing as a member
+// that it is not any more.
 func (n *Node) FreezeGroup(d time.Duration) {
-	n.w.note("freeze the group client of %s for %v", n.client, d)
-	n.w.freeze(n.Group(), d)
+	n.w.note("the group hears nothing of %s for %v", n.client, d)
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	n.w.mute[n.Group()] = time.Now().Add(d)
 }

@@ -30,6 +30,7 @@ func Scenes() []Scene {
 		{"stale-lease", "the partition is lost between the two looks of step 4", staleAt(engine.K4b)},
 		{"lost-callback", "offsets are sent while the client's group metadata is empty", lostCallback},
 		{"hanging-takeover", "a take-over begins while the commit of the former owner is on its way", hangingTakeover},
+		{"aborted", "a transaction is refused after its flush", abortedOnce},
 		{"lost-marker", "the broker has forgotten a marker", lostMarker},
 	}
 }
@@ -110,9 +111,8 @@ func lostApply(w *World) {
 	w.start("b", nil)
 }
 
-// unknownZombie cuts the group client of a off, lets its EndTxn vanish, lets b take over, process the same input
-// and commit under the same number, and only then lets a ask what became of its transaction. The inputs differ:
-// more have come since.
+// unknownZombie makes a a member that does not know of its death, lets its EndTxn vanish, lets b take over and
+// commit more input under the same number, and only then lets a ask what became of its transaction.
 func unknownZombie(w *World) {
 	var hold atomic.Bool
 	a := w.start("a", func(n *Node, p engine.Point) {
@@ -121,26 +121,24 @@ func unknownZombie(w *World) {
 		}
 	})
 	w.warm()
-	on := w.disturbOf(a.client, kmsg.EndTxn, embedded.Verdict{CutRequest: true})
-	a.FreezeGroup(5 * Session)
+	w.disturbOf(a.client, kmsg.EndTxn, embedded.Verdict{CutRequest: true})
+	a.FreezeGroup(3 * Session)
 	hold.Store(true)
 	w.Produce(20)
-	w.Sleep(time.Second)
+	w.Sleep(500 * time.Millisecond)
 	w.Produce(40)
-	w.Sleep(time.Second)
 	w.start("b", nil)
 	w.Sleep(2 * Session)
-	on.Store(false)
+	w.Judge(nil)
 	hold.Store(false)
-	w.Sleep(time.Second)
+	// Long enough for what a has applied to reach its disk, not long enough for it to hear of b.
+	w.Sleep(1400 * time.Millisecond)
+	a.Crash(true)
 	w.Produce(20)
-	w.Sleep(3 * Session)
-	a.Stop()
-	w.snapshot(a.client, a.disk)
 }
 
-// staleAt makes a a member that does not know of its death, whose producer works; b has taken over and active. a
-// then stands at the point until it has joined again.
+// staleAt makes a a member that does not know of its death, and b its heir. a then stands at the point of a
+// transaction until it has joined again: the generation is good, the partitions are b's.
 func staleAt(point engine.Point) func(*World) {
 	return func(w *World) {
 		var hold atomic.Bool
@@ -154,15 +152,14 @@ func staleAt(point engine.Point) func(*World) {
 			}
 		})
 		w.warm()
-		a.FreezeGroup(3 * Session)
+		a.FreezeGroup(7 * Session / 4)
 		w.Sleep(Session / 4)
 		w.start("b", nil)
-		// b has everything, and has fenced a, whose producer begins anew.
-		w.Sleep(Session + Session/2)
+		w.Sleep(5 * Session / 4)
 		hold.Store(true)
 		w.Produce(30)
-		w.Await("a at the point", Session, func() bool { return held.Load() > 0 })
-		w.Sleep(3 * Session)
+		w.Await("a at the point", Session/2, func() bool { return held.Load() > 0 })
+		w.Sleep(5 * Session / 8)
 		hold.Store(false)
 		w.Sleep(time.Second)
 		w.Produce(30)
@@ -171,30 +168,35 @@ func staleAt(point engine.Point) func(*World) {
 
 // lostCallback stands in the lost callback of a, when its group metadata is empty and its leases are held.
 func lostCallback(w *World) {
-	var hold atomic.Bool
-	hold.Store(true)
 	a := w.start("a", func(n *Node, p engine.Point) {
 		if p == engine.K17c && n.Name == "a" {
 			w.note("a is in its lost callback")
-			for range 300 {
-				if !hold.Load() {
-					return
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
+			time.Sleep(Session)
 		}
 	})
 	w.warm()
-	a.FreezeGroup(2 * Session)
+	a.FreezeGroup(7 * Session / 4)
 	w.Sleep(Session / 4)
 	w.start("b", nil)
-	w.Sleep(2*Session - Session/4)
+	w.Sleep(3 * Session / 2)
 	for range 20 {
 		w.Produce(6)
 		w.Sleep(100 * time.Millisecond)
 	}
-	hold.Store(false)
+	w.Sleep(Session)
 	w.Produce(30)
+}
+
+// abortedOnce has a transaction refused after its flush, and looks at the disk.
+func abortedOnce(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	h := w.broker.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Topic: w.topics.SeqIn, Err: kerr.OffsetMetadataTooLarge, Count: -1})
+	w.Produce(60)
+	w.Sleep(2 * time.Second)
+	h.Remove()
+	a.Crash(true)
+	w.start("b", nil)
 }
 
 // hangingTakeover moves tasks from a to b while the EndTxn of a is on its way: its records are in the logs, its

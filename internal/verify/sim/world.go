@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -66,6 +67,7 @@ type World struct {
 	found   []*witness.Disk // what crashes left
 	report  check.Report
 	judge   func(embedded.Request) embedded.Verdict
+	mute    map[string]time.Time // group clients whose group requests are held back, and until when
 	errText []string
 }
 
@@ -91,15 +93,18 @@ func (l *lockedBuffer) Sync() error { return nil }
 func New(s Settings) (*World, error) {
 	w := &World{
 		set: s, rng: rand.New(rand.NewPCG(s.Seed, 1)), net: embedded.NewNetwork(), topics: workload.Named("w"),
-		disks: make(map[string]disk), buf: &lockedBuffer{echo: s.Echo},
+		disks: make(map[string]disk), mute: make(map[string]time.Time), buf: &lockedBuffer{echo: s.Echo},
 	}
 	enc := zap.NewDevelopmentEncoderConfig()
 	enc.EncodeTime = zapcore.TimeEncoderOfLayout("04:05.000")
 	w.log = zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(enc), w.buf, zap.InfoLevel))
 	w.net.Intercept(func(r embedded.Request) embedded.Verdict {
 		w.mu.Lock()
-		f := w.judge
+		f, until := w.judge, w.mute[r.Client]
 		w.mu.Unlock()
+		if d := time.Until(until); d > 0 && groupRequest(r.Key) {
+			return embedded.Verdict{Delay: d}
+		}
 		if f == nil {
 			return embedded.Verdict{}
 		}
@@ -130,6 +135,15 @@ func New(s Settings) (*World, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// groupRequest says whether a request is about membership.
+func groupRequest(key int16) bool {
+	switch kmsg.Key(key) {
+	case kmsg.JoinGroup, kmsg.Heartbeat, kmsg.LeaveGroup, kmsg.SyncGroup:
+		return true
+	}
+	return false
 }
 
 // Rand is the script's source of randomness.
