@@ -46,9 +46,10 @@ type seek struct {
 	round  uint64
 }
 
-// pauseBytes is the queue size of one partition above which it is paused; below half of it, it is resumed.
-// Pausing throws away what the client has fetched, so the loop prefers to wait while all queues are full.
-const pauseBytes = 8 << 20
+// pauseBytes is the queue size of one partition above which it is paused; below half of it, it is resumed. Pausing
+// throws away what the client has fetched, so the loop prefers to wait while the queues together are full, and
+// pauses only a partition that alone fills half of that.
+func (s *source) pauseBytes() int64 { return s.e.cfg.QueueBytes / 2 }
 
 func newSource(e *Engine) *source {
 	return &source{e: e, inputs: make(map[topicPartition]*input), wake: make(chan struct{}, 1)}
@@ -139,11 +140,18 @@ func (s *source) remove(cl *kgo.Client, ins []*input) {
 func (s *source) seek(in *input, offset int64, round uint64) {
 	s.mu.Lock()
 	s.seeks = append(s.seeks, seek{in, offset, round})
+	s.mu.Unlock()
+	s.interrupt()
+	s.signal()
+}
+
+// interrupt ends the poll that is going on.
+func (s *source) interrupt() {
+	s.mu.Lock()
 	if s.cancel != nil {
 		s.cancel()
 	}
 	s.mu.Unlock()
-	s.signal()
 }
 
 func (s *source) signal() {
@@ -155,8 +163,8 @@ func (s *source) signal() {
 
 // drained is called by a worker after it has finished a chunk.
 func (s *source) drained(in *input) {
-	if in.paused.Load() && in.q.bytes.Load() < pauseBytes/2 {
-		s.resume.Store(true)
+	if in.paused.Load() && in.q.bytes.Load() < s.pauseBytes()/2 && !s.resume.Swap(true) {
+		s.interrupt() // with all its partitions paused, a poll would wait for ever
 	}
 	if s.waiting.Load() && s.e.queued.Load() < s.e.cfg.QueueBytes/2 {
 		s.signal()
@@ -173,7 +181,7 @@ func (s *source) loop(ctx context.Context) error {
 		}
 		pctx, cancel := context.WithCancel(ctx)
 		s.mu.Lock()
-		if len(s.seeks) > 0 {
+		if len(s.seeks) > 0 || s.resume.Load() {
 			cancel()
 		}
 		s.cancel = cancel
@@ -253,7 +261,7 @@ func (s *source) commands() {
 	if s.resume.Swap(false) {
 		resume := make(map[string][]int32)
 		for _, in := range s.local {
-			if in.paused.Load() && in.q.bytes.Load() < pauseBytes/2 {
+			if in.paused.Load() && in.q.bytes.Load() < s.pauseBytes()/2 {
 				in.paused.Store(false)
 				resume[in.topic] = append(resume[in.topic], in.partition)
 			}
@@ -305,12 +313,15 @@ func (s *source) dispatch(fetches kgo.Fetches) error {
 		s.e.queued.Add(n)
 		in.q.put(chunk{round: in.fround, recs: recs, bytes: n})
 		in.task.worker.signal()
-		if in.q.bytes.Load() > pauseBytes && !in.paused.Load() {
+		if in.q.bytes.Load() > s.pauseBytes() && !in.paused.Load() {
 			if pause == nil {
 				pause = make(map[string][]int32)
 			}
 			in.paused.Store(true)
 			pause[p.Topic] = append(pause[p.Topic], p.Partition)
+			if in.q.bytes.Load() < s.pauseBytes()/2 { // drained before it was marked
+				s.resume.Store(true)
+			}
 		}
 	})
 	if pause != nil {

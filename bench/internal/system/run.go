@@ -1,0 +1,154 @@
+// Package system runs a workload on Tidemark in a process of its own, to be measured from outside. It must do nothing
+// that an ordinary service would not do. Its goroutines are the app's and one that prints progress.
+package system
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tidemark/tidemark"
+	"github.com/tidemark/tidemark/bench/internal/workload"
+)
+
+type options struct {
+	bootstrap, group, state   string
+	workload, profile         string
+	cache                     int64
+	commitMs, workers         int
+	guarantee, instance       string
+	verbose                   bool
+	cpuProfile, memoryProfile string
+}
+
+// Main parses the arguments of a measured system and runs until ctx ends.
+func Main(ctx context.Context, args []string, out io.Writer) error {
+	var o options
+	f := flag.NewFlagSet("system", flag.ExitOnError)
+	f.StringVar(&o.bootstrap, "bootstrap", "127.0.0.1:9092", "broker address")
+	f.StringVar(&o.group, "group", "bench", "application id")
+	f.StringVar(&o.state, "state", "", "state directory; empty keeps state in memory")
+	f.StringVar(&o.workload, "w", "W1", "workload: W1, W2, W2Z, W6 or W10")
+	f.StringVar(&o.profile, "p", "P3", "P1: at-least-once, 30 s commits; P2: at-least-once, 1 s; P3: exactly-once, 100 ms")
+	f.Int64Var(&o.cache, "cache", 0, "bytes of memory for state, 0 for the default")
+	f.IntVar(&o.commitMs, "commit-ms", 0, "commit interval, 0 for the profile's")
+	f.StringVar(&o.guarantee, "guarantee", "", "exactly-once or at-least-once; empty for the profile's")
+	f.IntVar(&o.workers, "workers", 0, "worker goroutines, 0 for the default")
+	f.StringVar(&o.instance, "static", "", "instance id of a static member; empty for dynamic membership")
+	f.BoolVar(&o.verbose, "v", false, "log to standard error and print the phases of the start")
+	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
+	f.StringVar(&o.memoryProfile, "memprofile", "", "write a heap profile to this file at the end")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	return o.run(ctx, out)
+}
+
+func (o *options) config(out io.Writer) (tidemark.Config, error) {
+	c := tidemark.Config{
+		App: o.group, Brokers: []string{o.bootstrap}, StateDir: o.state, CacheBytes: o.cache,
+		Workers: o.workers, InstanceID: o.instance,
+	}
+	switch o.profile {
+	case "P1":
+		c.Guarantee, c.CommitInterval = tidemark.AtLeastOnce, 30*time.Second
+	case "P2":
+		c.Guarantee, c.CommitInterval = tidemark.AtLeastOnce, time.Second
+	case "P3":
+		c.Guarantee, c.CommitInterval = tidemark.ExactlyOnce, 100*time.Millisecond
+	default:
+		return c, fmt.Errorf("no profile %q", o.profile)
+	}
+	if o.commitMs > 0 {
+		c.CommitInterval = time.Duration(o.commitMs) * time.Millisecond
+	}
+	switch o.guarantee {
+	case "":
+	case "exactly-once":
+		c.Guarantee = tidemark.ExactlyOnce
+	case "at-least-once":
+		c.Guarantee = tidemark.AtLeastOnce
+	default:
+		return c, fmt.Errorf("no guarantee %q", o.guarantee)
+	}
+	if o.verbose {
+		l, err := zap.NewDevelopment()
+		if err != nil {
+			return c, err
+		}
+		c.Logger = l
+		first := make(chan struct{}, 1)
+		c.Events.Phase = func(p tidemark.PhaseInfo) { fmt.Fprintln(out, "phase", p.At.UnixMicro(), p.Phase) }
+		c.Events.Commit = func(tidemark.CommitInfo) {
+			select {
+			case first <- struct{}{}:
+				fmt.Fprintln(out, "phase", time.Now().UnixMicro(), "first commit")
+			default:
+			}
+		}
+	}
+	return c, nil
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) error {
+	s, err := workload.Find(o.workload)
+	if err != nil {
+		return err
+	}
+	cfg, err := o.config(out)
+	if err != nil {
+		return err
+	}
+	t, count := build(o.group, s)
+	app, err := tidemark.New(t, cfg)
+	if err != nil {
+		return err
+	}
+	processed := app.Processed
+	if count != nil {
+		processed = count.Load
+	}
+	if o.cpuProfile != "" {
+		f, err := os.Create(o.cpuProfile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	done := make(chan error, 1)
+	go func() { done <- app.Run(ctx) }()
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			if o.memoryProfile != "" && err == nil {
+				err = writeHeap(o.memoryProfile)
+			}
+			return err
+		case <-tick.C:
+			fmt.Fprintln(out, "progress", processed())
+		}
+	}
+}
+
+func writeHeap(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	runtime.GC()
+	return pprof.WriteHeapProfile(f)
+}

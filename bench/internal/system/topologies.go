@@ -1,0 +1,42 @@
+package system
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"github.com/tidemark/tidemark/bench/internal/workload"
+	"github.com/tidemark/tidemark/topology"
+)
+
+// build returns the topology of a workload. count, unless nil, is called with every record of the input topic.
+func build(app string, s workload.Spec) (t *topology.Topology, count *atomic.Int64) {
+	t = topology.New(app)
+	in := t.Stream[[]byte, []byte](s.Input())
+	switch s.Name {
+	case "W1", "W10":
+		in.Filter(even).Map(addOne).To(s.Output())
+	case "W2", "W2Z":
+		in.Count("counts").To(s.Output())
+	case "W6":
+		// The app's own count of processed records holds those of repartition topics, too.
+		count = new(atomic.Int64)
+		in.KeyBy("items", func(v []byte) int64 {
+			count.Add(1)
+			return workload.Amount(v) % workload.Items
+		}).
+			Count("per-item").
+			Changes(func(c topology.Change[int64, int64]) (int64, bool) { return c.New - c.Old, true }).
+			TryKeyBy("categories", func(_ *topology.Context, item, _ int64) (int64, error) { return item % workload.Categories, nil }).
+			Sum("per-category", func(n int64) int64 { return n }).
+			To(s.Output())
+	}
+	return t, count
+}
+
+func even(value []byte) bool { return workload.Amount(value)&1 == 0 }
+
+func addOne(value []byte) []byte {
+	value = bytes.Clone(value)
+	workload.SetAmount(value, workload.Amount(value)+1)
+	return value
+}

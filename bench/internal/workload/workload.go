@@ -1,0 +1,79 @@
+// Package workload defines the inputs of the benchmarks: record layouts, seeded generators and the loader. A generator
+// is a pure function of workload, size and seed, so that a checker computes what the loader has written instead of
+// reading it back. It must not know the systems that are measured. It has no goroutines.
+//
+//	key    0        8        16
+//	       | mix(id)| id     |                      id: key number; mix scatters it
+//	value  0        8        16       24                            100
+//	       | time   | seq    | amount | words, 76 bytes              |
+//
+// All integers are 64 bits, big-endian; time is in ms and is also the record's timestamp.
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The layout of all inputs.
+const (
+	Partitions = 4
+	KeySize    = 16
+	ValueSize  = 100
+
+	// Base is the event time of the first record, 2026-01-01T00:00Z: the same whenever the input is made.
+	Base int64 = 1767225600000
+)
+
+// The parameters of W6.
+const (
+	Items      = 100_000 // first grouping: amount mod Items
+	Categories = 1_000   // second grouping: item mod Categories
+)
+
+// Spec is one workload.
+type Spec struct {
+	Name string
+	What string
+	N    int     // records of the input unless told otherwise
+	Keys uint64  // distinct keys
+	Zipf float64 // skew of the keys, 0 for uniform
+	Span int64   // event time the input covers, ms
+}
+
+func all() []Spec {
+	const twentyMinutes = 1_200_000
+	return []Spec{
+		{Name: "W1", What: "keep even amounts, add 1 to the amount", N: 10_000_000, Keys: 1_000_000, Span: twentyMinutes},
+		{Name: "W2", What: "count by key, 1 M uniform keys", N: 5_000_000, Keys: 1_000_000, Span: twentyMinutes},
+		{Name: "W2Z", What: "count by key, 100 k keys Zipf 1.1", N: 5_000_000, Keys: 100_000, Zipf: 1.1, Span: twentyMinutes},
+		{Name: "W6", What: "re-key and count per item, re-key and sum per category", N: 2_500_000, Keys: 1_000_000, Span: twentyMinutes},
+		{Name: "W10", What: "W1 with paced input, for latency", Keys: 1_000_000},
+	}
+}
+
+// Names returns the names of all workloads.
+func Names() []string {
+	var names []string
+	for _, s := range all() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Find returns the workload of that name.
+func Find(name string) (Spec, error) {
+	specs := all()
+	i := slices.IndexFunc(specs, func(s Spec) bool { return s.Name == name })
+	if i < 0 {
+		return Spec{}, fmt.Errorf("workload: no workload %q, want one of %s", name, strings.Join(Names(), ", "))
+	}
+	return specs[i], nil
+}
+
+// Input returns the name of the input topic.
+func (s Spec) Input() string { return strings.ToLower(s.Name) + ".in" }
+
+// Output returns the name of the output topic.
+func (s Spec) Output() string { return strings.ToLower(s.Name) + ".out" }
