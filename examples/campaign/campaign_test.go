@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The example runs, ends, and goes on with exact totals after a restart.
+func TestCampaign(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		out, err := os.Create(filepath.Join(dir, "out.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = run(context.Background(), options{dir: dir, rate: 3000, runFor: 1500 * time.Millisecond, every: 500 * time.Millisecond, check: true}, out)
+		out.Close()
+		text, _ := os.ReadFile(out.Name())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		for _, want := range []string{"spring-sale", "instance a", "instance b", "checked: the totals are exactly"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidemark/tidemark"
+)
+
+// instance is one running App and what its events have told.
+type instance struct {
+	name string
+	app  *tidemark.App
+
+	mu       sync.Mutex
+	phase    string
+	tasks    map[string]tidemark.TaskState
+	commits  int64
+	records  int64
+	took     time.Duration // of the last commit
+	restored int64
+}
+
+func newInstance(name, dir string, addrs []string) (*instance, error) {
+	i := &instance{name: name, tasks: make(map[string]tidemark.TaskState)}
+	var err error
+	i.app, err = tidemark.New(campaignTotals(), tidemark.Config{
+		Brokers:  addrs,
+		StateDir: filepath.Join(dir, name),
+		Workers:  2,
+		Events: tidemark.Events{
+			Phase: func(p tidemark.PhaseInfo) { i.set(func() { i.phase = p.Phase }) },
+			Task: func(t tidemark.TaskInfo) {
+				i.set(func() {
+					if t.State == tidemark.TaskClosed {
+						delete(i.tasks, t.Task.String())
+						return
+					}
+					i.tasks[t.Task.String()] = t.State
+				})
+			},
+			Restore: func(r tidemark.RestoreInfo) {
+				if r.Finished {
+					i.set(func() { i.restored += r.Records })
+				}
+			},
+			Commit: func(c tidemark.CommitInfo) {
+				i.set(func() { i.commits, i.records, i.took = i.commits+1, i.records+int64(c.Records), c.Took })
+			},
+		},
+	})
+	return i, err
+}
+
+func (i *instance) set(f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f()
+}
+
+func (i *instance) run(ctx context.Context) error {
+	if err := i.app.Run(ctx); err != nil {
+		return fmt.Errorf("instance %s: %w", i.name, err)
+	}
+	return nil
+}
+
+// line describes the instance in one line.
+func (i *instance) line() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	running := 0
+	for _, s := range i.tasks {
+		if s == tidemark.TaskRunning {
+			running++
+		}
+	}
+	parts := []string{
+		fmt.Sprintf("instance %s: %s", i.name, i.phase),
+		fmt.Sprintf("%d of %d tasks running", running, len(i.tasks)),
+		fmt.Sprintf("%d commits", i.commits),
+		fmt.Sprintf("%d records", i.records),
+		fmt.Sprintf("last commit %s", i.took.Round(100*time.Microsecond)),
+	}
+	if i.restored > 0 {
+		parts = append(parts, fmt.Sprintf("%d rows restored", i.restored))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// options are the flags.
+type options struct {
+	brokers string
+	dir     string
+	rate    int
+	runFor  time.Duration
+	every   time.Duration
+	check   bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.brokers, "brokers", "", "addresses of a Kafka cluster; default: a broker inside the program")
+	flag.StringVar(&o.dir, "dir", defaultDir(), "directory for state, and for the broker inside the program")
+	flag.IntVar(&o.rate, "rate", 2000, "events a second")
+	flag.DurationVar(&o.runFor, "for", 0, "end after this time; default: at Ctrl-C")
+	flag.DurationVar(&o.every, "every", time.Second, "time between two tables")
+	flag.BoolVar(&o.check, "check", false, "at the end, count the whole input again and compare")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "campaign:", err)
+		os.Exit(1)
+	}
+}
+
+func defaultDir() string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		base = os.TempDir()
+	}
+	return filepath.Join(base, "tidemark-campaign")
+}
+
+func run(ctx context.Context, o options, out *os.File) error {
+	addrs := strings.Split(o.brokers, ",")
+	if o.brokers == "" {
+		var stop func()
+		var err error
+		if addrs, stop, err = startBroker(o.dir); err != nil {
+			return err
+		}
+		defer stop()
+		fmt.Fprintf(out, "broker inside the program on %s, everything is kept in %s\n", strings.Join(addrs, ","), o.dir)
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	if err := makeTopics(ctx, cl); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "watch the totals elsewhere: kcat -b %s -C -t %s -X isolation.level=read_committed\n\n", addrs[0], totalsTopic)
+
+	// Producer, instances and table end in this order, so that the last table shows every event.
+	producing, stopProducing := context.WithCancel(ctx)
+	defer stopProducing()
+	rest, stopRest := context.WithCancelCause(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	defer func() {
+		stopRest(nil)
+		wg.Wait()
+	}()
+	start := func(f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(rest); err != nil && rest.Err() == nil {
+				stopRest(err)
+				stopProducing()
+			}
+		})
+	}
+	var apps []*instance
+	for _, name := range []string{"a", "b"} {
+		i, err := newInstance(name, o.dir, addrs)
+		if err != nil {
+			return err
+		}
+		apps = append(apps, i)
+		start(i.run)
+	}
+	b := &board{totals: make(map[string]Totals)}
+	start(func(ctx context.Context) error { return b.follow(ctx, addrs) })
+
+	var sent atomic.Int64
+	produced := make(chan error, 1)
+	wg.Go(func() { produced <- produce(producing, cl, o.rate, &sent) })
+	var end <-chan time.Time
+	if o.runFor > 0 {
+		end = time.After(o.runFor)
+	}
+	s, begin, last := newScreen(out), time.Now(), int64(0)
+	tick := time.NewTicker(o.every)
+	defer tick.Stop()
+	show := func() {
+		n := sent.Load()
+		s.draw(picture{totals: b.snapshot(), sent: n, rate: float64(n-last) / o.every.Seconds(), apps: apps, age: time.Since(begin)})
+		last = n
+	}
+loop:
+	for {
+		select {
+		case <-tick.C:
+			show()
+		case <-end:
+			break loop
+		case <-producing.Done():
+			break loop
+		}
+	}
+	stopProducing()
+	if err := <-produced; err != nil {
+		return err
+	}
+	if err := context.Cause(rest); err != nil {
+		return err
+	}
+	if o.check {
+		return finish(rest, addrs, b, show, out)
+	}
+	show()
+	fmt.Fprintln(out, "\nstopped; start again to go on with these totals")
+	return nil
+}
+
+// finish waits until the totals have caught up with the input and compares them with a plain recount.
+func finish(ctx context.Context, addrs []string, b *board, show func(), out *os.File) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	want, events, err := recount(ctx, addrs)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !maps.Equal(b.snapshot(), want) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			show()
+			return errors.New("the totals are not those of a recount of the input")
+		}
+	}
+	show()
+	fmt.Fprintf(out, "\nchecked: the totals are exactly those of a recount of all %d events\n", events)
+	return nil
+}
