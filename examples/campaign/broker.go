@@ -16,7 +16,8 @@ import (
 const partitions = 4
 
 // startBroker starts the broker inside the program. It keeps its topics under dir, so that a restart finds
-// the events, the totals and the app's state.
+// the events, the totals and the app's state. It writes them down in the background: killing the program with
+// kill -9 may take the last moments of the broker's own files with it, which a real Kafka does not do.
 func startBroker(dir string) (addrs []string, stop func(), err error) {
 	b, err := embedded.Start(embedded.Options{DataDir: filepath.Join(dir, "broker")})
 	if err != nil {

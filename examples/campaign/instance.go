@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tidemark/tidemark"
 )
 
@@ -25,13 +27,14 @@ type instance struct {
 	restored int64
 }
 
-func newInstance(name, dir string, addrs []string) (*instance, error) {
+func newInstance(name, dir string, addrs []string, logger *zap.Logger) (*instance, error) {
 	i := &instance{name: name, tasks: make(map[string]tidemark.TaskState)}
 	var err error
 	i.app, err = tidemark.New(campaignTotals(), tidemark.Config{
 		Brokers:  addrs,
 		StateDir: filepath.Join(dir, name),
 		Workers:  2,
+		Logger:   logger,
 		Events: tidemark.Events{
 			Phase: func(p tidemark.PhaseInfo) { i.set(func() { i.phase = p.Phase }) },
 			Task: func(t tidemark.TaskInfo) {

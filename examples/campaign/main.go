@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
 )
 
 // options are the flags.
@@ -26,6 +27,7 @@ type options struct {
 	runFor  time.Duration
 	every   time.Duration
 	check   bool
+	log     bool
 }
 
 func main() {
@@ -36,6 +38,7 @@ func main() {
 	flag.DurationVar(&o.runFor, "for", 0, "end after this time; default: at Ctrl-C")
 	flag.DurationVar(&o.every, "every", time.Second, "time between two tables")
 	flag.BoolVar(&o.check, "check", false, "at the end, count the whole input again and compare")
+	flag.BoolVar(&o.log, "log", false, "write the log of the instances to standard error")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -91,9 +94,15 @@ func run(ctx context.Context, o options, out *os.File) error {
 			}
 		})
 	}
+	logger := zap.NewNop()
+	if o.log {
+		if logger, err = zap.NewDevelopment(); err != nil {
+			return err
+		}
+	}
 	var apps []*instance
 	for _, name := range []string{"a", "b"} {
-		i, err := newInstance(name, o.dir, addrs)
+		i, err := newInstance(name, o.dir, addrs, logger)
 		if err != nil {
 			return err
 		}
