@@ -26,7 +26,7 @@ type (
 		Tags  map[string]int `json:"tags,omitempty"`
 		Took  time.Duration
 		Inner *order `json:"inner,omitempty"`
-		skip  int
+		_     int
 	}
 	base   struct{ A int }
 	nested struct {
@@ -41,7 +41,7 @@ type (
 		*Mutual
 		E bool
 	}
-	hidden struct{ a, b int }
+	hidden struct{ _, _ int }
 )
 
 func (t textual) MarshalText() ([]byte, error) { return []byte{'t', byte('0' + t)}, nil }

@@ -61,6 +61,3 @@ func (t *table) remove(hash, ref uint32) {
 	}
 	t.slots[i] = 0
 }
-
-// bytes returns the size of the table.
-func (t *table) bytes() int64 { return int64(len(t.slots)) * 8 }

@@ -23,9 +23,9 @@ func RunState(t *testing.T, disk func(t *testing.T) Disk) {
 		}
 		t.Run(fmt.Sprintf("State/seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 2))
-			w := &worker{t: t, rng: rng, disk: disk(t), history: []map[string]string{{}}, keys: 5 + rng.IntN(3000)}
+			w := &worker{t: t, rng: rng, disk: disk(t), history: []map[string]string{{}}, keys: 5 + rng.IntN(2000)}
 			w.open()
-			for range 400 {
+			for range 250 {
 				w.step()
 			}
 			w.finish()
