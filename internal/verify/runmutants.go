@@ -17,7 +17,7 @@ import (
 
 const (
 	simPackage  = "./internal/verify/sim"
-	mutantSeeds = 150
+	mutantSeeds = 100
 	mutantLimit = 90 * time.Second
 )
 

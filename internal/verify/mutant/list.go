@@ -24,8 +24,9 @@ func alone() []Mutant {
 				"		if t := f.lost(); t != nil {\n			return \"lease lost\", fmt.Errorf(\"task %s: %w\", t, errLeaseLost)\n		}\n		e.cfg.CrashPoint(K4b)\n		member, generation, ok = e.source.metadata()\n"}}},
 		{"no-lease", "the lease is not checked", "stale-flush", []Edit{
 			{commit, "		if t := f.lost(); t != nil {\n			return \"lease lost\"", "		if t := f.lost(); t != nil && false {\n			return \"lease lost\""}}},
-		{"empty-member", "an empty member id is sent", "lost-callback", []Edit{
-			{source, "return member, generation, member != \"\" && generation >= 0", "return member, generation, true"}}},
+		{"empty-member", "offsets are sent for an empty member, which the broker does not check", "lost-callback", []Edit{
+			{"internal/engine/offsets.go", "	req.MemberID, req.Generation = member, generation\n	if e.cfg.Static != \"\" {\n		req.InstanceID = kmsg.StringPtr(e.cfg.Static)\n	}\n	index := make(map[string]int)\n	for _, c := range commits {\n		i, ok := index[c.topic]\n		if !ok {\n			i = len(req.Topics)\n			index[c.topic] = i\n			t := kmsg.NewTxnOffsetCommitRequestTopic()",
+				"	req.MemberID, req.Generation = \"\", -1\n	index := make(map[string]int)\n	for _, c := range commits {\n		i, ok := index[c.topic]\n		if !ok {\n			i = len(req.Topics)\n			index[c.topic] = i\n			t := kmsg.NewTxnOffsetCommitRequestTopic()"}}},
 		{"unknown-committed", "an unknown outcome counts as committed", "", []Edit{
 			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "verdict = committed\n	return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}"}}},
 		{"unknown-aborted", "an unknown outcome counts as aborted", "", []Edit{

@@ -166,24 +166,32 @@ func staleAt(point engine.Point) func(*World) {
 	}
 }
 
-// lostCallback stands in the lost callback of a, when its group metadata is empty and its leases are held.
+// lostCallback has a flush end while a stands in its lost callback: its group metadata is empty by then, and its
+// leases are still held.
 func lostCallback(w *World) {
+	var hold, lost atomic.Bool
 	a := w.start("a", func(n *Node, p engine.Point) {
-		if p == engine.K17c && n.Name == "a" {
+		switch {
+		case n.Name != "a":
+		case p == engine.K17c:
 			w.note("a is in its lost callback")
-			time.Sleep(Session)
+			lost.Store(true)
+			time.Sleep(Session / 2)
+		case p == engine.K4 && hold.Load():
+			for !lost.Load() {
+				time.Sleep(10 * time.Millisecond)
+			}
+			hold.Store(false)
 		}
 	})
 	w.warm()
 	a.FreezeGroup(7 * Session / 4)
 	w.Sleep(Session / 4)
 	w.start("b", nil)
-	w.Sleep(3 * Session / 2)
-	for range 20 {
-		w.Produce(6)
-		w.Sleep(100 * time.Millisecond)
-	}
-	w.Sleep(Session)
+	w.Sleep(5 * Session / 4)
+	hold.Store(true)
+	w.Produce(30)
+	w.Sleep(2 * Session)
 	w.Produce(30)
 }
 
