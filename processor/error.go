@@ -39,9 +39,6 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // fail builds the Error of an operator for the record in hand. An error that is an Error already keeps its operator.
 func (c *Context) fail(op Op, stage string, err error) error {
-	if c.broken != nil {
-		return c.broken
-	}
 	var known *Error
 	if errors.As(err, &known) {
 		return known

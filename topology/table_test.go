@@ -81,6 +81,7 @@ func TestToStreamAndChanges(t *testing.T) {
 func TestChangesOfAHeldBackAggregate(t *testing.T) {
 	top := topology.New("t")
 	top.Stream[string, string]("in").Count("n").
+		Map(func(n int64) int64 { return 10 * n }).
 		Changes(func(c topology.Change[string, int64]) (string, bool) {
 			return fmt.Sprintf("%d->%d", c.Old, c.New), true
 		}).To("out")
@@ -89,7 +90,7 @@ func TestChangesOfAHeldBackAggregate(t *testing.T) {
 	d.commits(t)
 	d.feeds(t, "in", rec(1, "k", ""), rec(1, "k", ""), rec(1, "k", ""))
 	d.commits(t)
-	d.expect(t, "out@1 k=0->2", "out@1 k=2->5")
+	d.expect(t, "out@1 k=0->20", "out@1 k=20->50")
 }
 
 func TestTableThrough(t *testing.T) {
