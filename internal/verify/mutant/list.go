@@ -27,9 +27,9 @@ func alone() []Mutant {
 		{"empty-member", "offsets are sent for an empty member, which the broker does not check", "lost-callback", []Edit{
 			{"internal/engine/offsets.go", "	req.MemberID, req.Generation = member, generation\n	if e.cfg.Static != \"\" {\n		req.InstanceID = kmsg.StringPtr(e.cfg.Static)\n	}\n	index := make(map[string]int)\n	for _, c := range commits {\n		i, ok := index[c.topic]\n		if !ok {\n			i = len(req.Topics)\n			index[c.topic] = i\n			t := kmsg.NewTxnOffsetCommitRequestTopic()",
 				"	req.MemberID, req.Generation = \"\", -1\n	index := make(map[string]int)\n	for _, c := range commits {\n		i, ok := index[c.topic]\n		if !ok {\n			i = len(req.Topics)\n			index[c.topic] = i\n			t := kmsg.NewTxnOffsetCommitRequestTopic()"}}},
-		{"unknown-committed", "an unknown outcome counts as committed", "", []Edit{
+		{"unknown-committed", "an unknown outcome counts as committed", "lost-request", []Edit{
 			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "verdict = committed\n	return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}"}}},
-		{"unknown-aborted", "an unknown outcome counts as aborted", "", []Edit{
+		{"unknown-aborted", "an unknown outcome counts as aborted", "lost-answer", []Edit{
 			{resolve, "return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}", "verdict = aborted\n	return landing{outcome: verdict, cause: \"unknown\", err: cause, prod: p}"}}},
 		{"bound-aborted", "at the end of the bound an unknown outcome counts as aborted", "bound", []Edit{
 			{resolve, "		verdict = noVerdict\n", "		verdict = aborted\n"}}},
@@ -39,17 +39,17 @@ func alone() []Mutant {
 		{"apply-lost", "a task that lost its lease applies its overlay, whatever the outcome was", "lost-apply", []Edit{
 			{resolve, "	if len(parts) == 0 {\n		return aborted, nil", "	if len(parts) == 0 {\n		return committed, nil"},
 			{commit, "		if t.lease.lost() {\n			continue // the next owner", "		if t.lease.lost() && false {\n			continue // the next owner"}}},
-		{"keep-next", "generation g+1 is kept after g has failed", "", []Edit{
+		{"keep-next", "generation g+1 is kept after g has failed", "pipelined", []Edit{
 			{commit, "	w.pending = w.pending[:0]\n	w.uncommitted, w.sinceCommit = 0, 0\n	w.forced = false\n", "	w.uncommitted, w.sinceCommit = 0, 0\n	w.forced = false\n"}}},
 		{"produce-error", "a produce error does not abort", "refused-produce", []Edit{
 			{commit, "	if err, r := f.prod.produceError(); err != nil {", "	if err, r := f.prod.produceError(); err != nil && false {"}}},
-		{"partial-offsets", "a refused partition of TxnOffsetCommit does not abort", "", []Edit{
+		{"partial-offsets", "a refused partition of TxnOffsetCommit does not abort", "aborted", []Edit{
 			{"internal/engine/offsets.go", "			if err := kerr.ErrorForCode(rp.ErrorCode); err != nil {\n				return fmt.Errorf(\"TxnOffsetCommit:", "			if err := kerr.ErrorForCode(rp.ErrorCode); err != nil && false {\n				return fmt.Errorf(\"TxnOffsetCommit:"}}},
-		{"no-offset", "an offset is left out of the transaction", "", []Edit{
+		{"no-offset", "an offset is left out of the transaction", "handover", []Edit{
 			{commit, "	member, generation, ok := e.source.metadata()\n", "	if len(commits) > 1 {\n		commits = commits[1:]\n	}\n	member, generation, ok := e.source.metadata()\n"}}},
-		{"no-progress", "the progress record is left out", "", []Edit{
+		{"no-progress", "the progress record is left out", "handover", []Edit{
 			{commit, "	w.emit(&kgo.Record{Topic: t.sub.progress,", "	_ = (&kgo.Record{Topic: t.sub.progress,"}}},
-		{"not-rewound", "inputs are not rewound after an abort", "", []Edit{
+		{"not-rewound", "inputs are not rewound after an abort", "aborted", []Edit{
 			{commit, "			w.e.source.seek(in, in.committed, in.reset(in.committed))\n", "			_ = in\n"}}},
 		{"no-describe", "no look for open transactions after a re-initialisation", "lost-marker", []Edit{
 			{resolve, "	if p.txnID == \"\" {\n		return nil\n	}\n	backoff", "	if p.txnID != \"-\" {\n		return nil\n	}\n	backoff"}}},
@@ -59,22 +59,22 @@ func alone() []Mutant {
 // state are the rules of stores, restore and placement.
 func state() []Mutant {
 	return []Mutant{
-		{"dirty-views", "dirty views are kept after an abort", "", []Edit{
+		{"dirty-views", "dirty views are kept after an abort", "aborted", []Edit{
 			{"store/state.go", "			v.rollback(s.sealed)\n", "			v.rollback(nil)\n"},
 			{"store/seal.go", "	for _, list := range [...][]uint32{v.sealed, v.dirty} {", "	for _, list := range [...][]uint32{} {"}}},
-		{"count-records", "a restore ends by the number of records", "", []Edit{
+		{"count-records", "a restore ends by the number of records", "handover", []Edit{
 			{restore, "		positions = reached\n", "		positions = reached\n	} else {\n		for i, p := range parts {\n			positions[i] = p.From + info.Records\n		}\n"}}},
 		{"purge-ahead", "repartition records are purged beyond the committed offset", "", []Edit{
 			{"internal/engine/purge.go", "Partition: in.partition}] = in.committed", "Partition: in.partition}] = in.end.Load() + 1"}}},
-		{"read-uncommitted", "repartition records are read uncommitted", "", []Edit{
+		{"read-uncommitted", "repartition records are read uncommitted", "aborted", []Edit{
 			{source, "kgo.FetchIsolationLevel(kgo.ReadCommitted())", "kgo.FetchIsolationLevel(kgo.ReadUncommitted())"}}},
-		{"older-value", "the last-value map of a restore keeps the older value", "", []Edit{
+		{"older-value", "the last-value map of a restore keeps the older value", "handover", []Edit{
 			{"store/bulk.go", "	if e == nil {\n		p.index.insert", "	if e != nil {\n		return nil\n	}\n	if e == nil {\n		p.index.insert"}}},
 		{"plan-eager", "a partition is given to another member in the same round", "", []Edit{
 			{"rebalance/plan.go", "switch b := p.block[i][n]; b {", "switch b := nobody; b {"}}},
-		{"local-ahead", "positions of the database are not written with its rows", "", []Edit{
+		{"local-ahead", "positions of the database are not written with its rows", "lost-request", []Edit{
 			{commit, "End: ft.ends[i]})", "End: t.ends[i]})"}}},
-		{"fence-nobody", "an old incarnation is not initialised anew after an unclear outcome", "", []Edit{
+		{"fence-nobody", "an old incarnation is not initialised anew after an unclear outcome", "lost-answer", []Edit{
 			{resolve, "	verdict, err := e.verdict(ctx, f)\n", "	verdict, err := aborted, error(nil)\n"}}},
 	}
 }

@@ -31,6 +31,10 @@ func Scenes() []Scene {
 		{"lost-callback", "offsets are sent while the client's group metadata is empty", lostCallback},
 		{"hanging-takeover", "a take-over begins while the commit of the former owner is on its way", hangingTakeover},
 		{"aborted", "a transaction is refused after its flush", abortedOnce},
+		{"pipelined", "a transaction is refused late, with the next one well under way", pipelined},
+		{"lost-request", "EndTxn does not arrive", lostEnd(embedded.Verdict{CutRequest: true})},
+		{"lost-answer", "EndTxn arrives, its answer does not", lostEnd(embedded.Verdict{CutReply: true})},
+		{"handover", "an instance dies with its disk, another one restores everything", handover},
 		{"lost-marker", "the broker has forgotten a marker", lostMarker},
 	}
 }
@@ -193,6 +197,49 @@ func lostCallback(w *World) {
 	w.Produce(30)
 	w.Sleep(2 * Session)
 	w.Produce(30)
+}
+
+// pipelined has transactions refused after so long that the next generation has output of its own.
+func pipelined(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	w.disturbOf(a.client, kmsg.TxnOffsetCommit, embedded.Verdict{ReplyDelay: 250 * time.Millisecond})
+	h := w.broker.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Topic: w.topics.SeqIn, Err: kerr.OffsetMetadataTooLarge, Count: 2})
+	for range 10 {
+		w.Produce(30)
+		w.Sleep(70 * time.Millisecond)
+	}
+	h.Remove()
+	w.Judge(nil)
+	w.Produce(30)
+}
+
+// lostEnd disturbs EndTxn until the client has given it up.
+func lostEnd(v embedded.Verdict) func(*World) {
+	return func(w *World) {
+		a := w.start("a", nil)
+		w.warm()
+		on := w.disturbOf(a.client, kmsg.EndTxn, v)
+		w.Produce(60)
+		w.Sleep(time.Second)
+		on.Store(false)
+		w.Produce(60)
+		w.Sleep(2 * time.Second)
+		a.Crash(true)
+		w.start("a", nil)
+		w.Produce(30)
+	}
+}
+
+// handover lets every key have several values in the changelogs before they are read.
+func handover(w *World) {
+	a := w.start("a", nil)
+	for range 5 {
+		w.warm()
+	}
+	a.Crash(false)
+	w.start("b", nil)
+	w.warm()
 }
 
 // abortedOnce has a transaction refused after its flush, and looks at the disk.
