@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidemark/tidemark/internal/verify/mutant"
@@ -19,6 +20,7 @@ const (
 	simPackage  = "./internal/verify/sim"
 	mutantSeeds = 100
 	mutantLimit = 90 * time.Second
+	mutantJobs  = 3 // built and run at a time
 )
 
 // runMutants builds the simulations with every mutant and wants them to fail.
@@ -27,30 +29,52 @@ func runMutants(ctx context.Context, only string) error {
 	if err != nil {
 		return err
 	}
-	caught, n := 0, 0
-	var errs []error
+	var todo []mutant.Mutant
 	for _, m := range mutant.List() {
-		if !strings.Contains(m.Name, only) {
-			continue
+		if strings.Contains(m.Name, only) {
+			todo = append(todo, m)
 		}
-		n++
-		start := time.Now()
-		by, err := tryMutant(ctx, root, m)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			errs = append(errs, err)
-			by = "ERROR: " + err.Error()
-		case by == "":
-			errs = append(errs, fmt.Errorf("mutant %s survives", m.Name))
-			by = "SURVIVES"
-		default:
-			caught++
-		}
-		fmt.Printf("%-26s %-76s %s  (%.0f s)\n", m.Name, m.What, by, time.Since(start).Seconds())
 	}
-	fmt.Printf("mutants: %d/%d caught\n", caught, n)
+	next := make(chan mutant.Mutant)
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		caught int
+		errs   []error
+	)
+	for range mutantJobs {
+		wg.Go(func() {
+			for m := range next {
+				start := time.Now()
+				by, err := tryMutant(ctx, root, m)
+				mu.Lock()
+				switch {
+				case err != nil:
+					errs = append(errs, err)
+					by = "ERROR: " + err.Error()
+				case by == "":
+					errs = append(errs, fmt.Errorf("mutant %s survives", m.Name))
+					by = "SURVIVES"
+				default:
+					caught++
+				}
+				fmt.Printf("%-26s %-76s %s  (%.0f s)\n", m.Name, m.What, by, time.Since(start).Seconds())
+				mu.Unlock()
+			}
+		})
+	}
+	for _, m := range todo {
+		select {
+		case next <- m:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wg.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	fmt.Printf("mutants: %d/%d caught\n", caught, len(todo))
 	return errors.Join(errs...)
 }
 
