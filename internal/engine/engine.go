@@ -165,7 +165,11 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	loop, endLoop := context.WithCancel(ctx)
 	defer endLoop()
 	polled := make(chan error, 1)
-	goroutines.Go(func() { polled <- e.source.loop(loop) })
+	loopEnded := make(chan struct{})
+	goroutines.Go(func() {
+		defer close(loopEnded)
+		polled <- e.source.loop(loop)
+	})
 
 	select {
 	case <-ctx.Done():
@@ -175,7 +179,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	}
 	endLoop()
 	e.phase("stopping")
-	e.shutDown(hard, stop)
+	e.shutDown(hard, stop, loopEnded)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		e.log.Error("stopped", zap.Error(err))
 		return err
@@ -195,8 +199,11 @@ func unlessDone(ctx context.Context, err error) error {
 // drainLimit bounds how long a stopping instance works on its last commits.
 const drainLimit = 30 * time.Second
 
+// leaveLimit bounds how long it tells the group: without a broker the session time-out does that.
+const leaveLimit = 5 * time.Second
+
 // shutDown commits what is processed, lets the tasks go and leaves the group.
-func (e *Engine) shutDown(hard context.Context, stop context.CancelFunc) {
+func (e *Engine) shutDown(hard context.Context, stop context.CancelFunc, loopEnded <-chan struct{}) {
 	e.mgr.stop()
 	drained := make(chan struct{})
 	go func() {
@@ -215,8 +222,13 @@ func (e *Engine) shutDown(hard context.Context, stop context.CancelFunc) {
 		w.readMail() // tasks that finished opening meanwhile are released
 	}
 	e.mgr.wait()
+	<-loopEnded // a poll beside the close would hold up the client's last rebalance for ever
 	if e.cfg.Static == "" {
-		e.source.client.LeaveGroup()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(hard), leaveLimit)
+		if err := e.source.client.LeaveGroupContext(ctx); err != nil {
+			e.log.Warn("leave the group", zap.Error(err))
+		}
+		cancel()
 	}
 	e.source.client.CloseAllowingRebalance()
 }

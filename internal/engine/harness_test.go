@@ -581,8 +581,10 @@ func (n *node) crash() {
 	n.mu.Lock()
 	n.crashed = true
 	n.mu.Unlock()
-	n.s.net.Refuse(n.client, true)
-	n.s.net.Refuse(n.group(), true)
+	for _, c := range []string{n.client, n.group()} {
+		n.s.net.Freeze(c, true) // refused dials would come back at once, and the client's retries then never let time pass
+		n.s.net.Cut(c)
+	}
 	n.mu.Lock()
 	n.disk = n.disk.found()
 	n.mu.Unlock()
