@@ -115,6 +115,7 @@ func (v *View[V]) insert(key []byte, hash uint32, enc int) *Row[V] {
 // drop takes a row out of the view. Its committed version, if it is in a layer, is indexed there: from now on that is
 // the only way to it. The caller has taken it out of cleanBytes.
 func (v *View[V]) drop(i uint32) {
+	v.s.inView[v.store] = false
 	r := v.row(i)
 	hash := v.s.hash(v.key(r))
 	if r.last != 0 {

@@ -46,6 +46,9 @@ type State struct {
 	db      DB
 	specs   []Spec
 	numbers []uint16
+	// inView says that the DB has no row of a store that its view does not hold: the DB had none when it was opened,
+	// and none has left the view since. A row that is not there is then known without asking the DB.
+	inView  []bool
 	o       Options
 	catalog catalog
 	added   []string
@@ -110,7 +113,26 @@ func Open(db DB, specs []Spec, o Options) (*State, error) {
 	if !fresh {
 		s.progress = progress
 	}
+	if s.inView, err = emptyStores(db, numbers); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// emptyStores tells which stores have no row in the DB.
+func emptyStores(db DB, numbers []uint16) ([]bool, error) {
+	empty := make([]bool, len(numbers))
+	for i, n := range numbers {
+		it, err := db.Scan(appendKey(nil, n, nil), appendKey(nil, n+1, nil))
+		if err != nil {
+			return nil, fmt.Errorf("store: open: %w", err)
+		}
+		empty[i] = !it.Next()
+		if err := errors.Join(it.Err(), it.Close()); err != nil {
+			return nil, fmt.Errorf("store: open: %w", err)
+		}
+	}
+	return empty, nil
 }
 
 // Progress returns the progress last persisted with the rows, nil if there is none.
@@ -143,6 +165,9 @@ func (s *State) read(store int, key []byte, hash uint32) (row []byte, ok bool, p
 			row = s.committedGens.value(pos)
 			return row, row != nil, pos, nil
 		}
+	}
+	if s.inView[store] {
+		return nil, false, 0, nil
 	}
 	s.getBuf = appendKey(s.getBuf[:0], s.numbers[store], key)
 	n := len(s.getBuf)
