@@ -49,7 +49,7 @@ func alone() []Mutant {
 			{commit, "	member, generation, ok := e.source.metadata()\n", "	if len(commits) > 1 {\n		commits = commits[1:]\n	}\n	member, generation, ok := e.source.metadata()\n"}}},
 		{"no-progress", "the progress record is left out", "handover", []Edit{
 			{commit, "	w.emit(&kgo.Record{Topic: t.sub.progress,", "	_ = (&kgo.Record{Topic: t.sub.progress,"}}},
-		{"not-rewound", "inputs are not rewound after an abort", "aborted", []Edit{
+		{"not-rewound", "inputs are not rewound after an abort", "pipelined", []Edit{
 			{commit, "			w.e.source.seek(in, in.committed, in.reset(in.committed))\n", "			_ = in\n"}}},
 		{"no-describe", "no look for open transactions after a re-initialisation", "lost-marker", []Edit{
 			{resolve, "	if p.txnID == \"\" {\n		return nil\n	}\n	backoff", "	if p.txnID != \"-\" {\n		return nil\n	}\n	backoff"}}},
@@ -63,7 +63,7 @@ func state() []Mutant {
 			{"store/state.go", "			v.rollback(s.sealed)\n", "			v.rollback(nil)\n"},
 			{"store/seal.go", "	for _, list := range [...][]uint32{v.sealed, v.dirty} {", "	for _, list := range [...][]uint32{} {"}}},
 		{"count-records", "a restore ends by the number of records", "handover", []Edit{
-			{restore, "		positions = reached\n", "		positions = reached\n	} else {\n		for i, p := range parts {\n			positions[i] = p.From + info.Records\n		}\n"}}},
+			{restore, "		reached[i] = r.Offset + 1\n", "		reached[i] = r.Offset + 1\n		if info.Records > info.Total/2 {\n			return nil // every second offset is a marker, is it not?\n		}\n"}}},
 		{"purge-ahead", "repartition records are purged beyond the committed offset", "", []Edit{
 			{"internal/engine/purge.go", "Partition: in.partition}] = in.committed", "Partition: in.partition}] = in.end.Load() + 1"}}},
 		{"read-uncommitted", "repartition records are read uncommitted", "aborted", []Edit{
