@@ -82,7 +82,7 @@ func transact(ctx context.Context, addr, group string, s workload.Spec, commit t
 		kgo.ConsumerGroup(group), kgo.ConsumeTopics(s.Input()),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchMaxWait(100*time.Millisecond), kgo.FetchMaxPartitionBytes(4<<20),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), // output goes where its input came from
 		kgo.ProducerLinger(5*time.Millisecond), kgo.ProducerBatchMaxBytes(256<<10),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.MaxBufferedRecords(100_000),
