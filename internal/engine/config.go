@@ -125,6 +125,8 @@ func (c *Config) setDefaults() {
 	def(&c.RevokeBudget, 5*time.Second)
 	def(&c.TransactionTimeout, 10*time.Second)
 	def(&c.PurgeInterval, 30*time.Second)
+	def(&c.StateOptions.ViewBytes, 64<<20) // shared out over tasks, so a zero would not reach the store's own default
+	def(&c.StateOptions.LayerBytes, 64<<20)
 	def(&c.RestoreBytes, 128<<20)
 	if c.Replicas == 0 {
 		c.Replicas = -1

@@ -60,6 +60,20 @@ func (e *Engine) openDB(t *task) error {
 	return nil
 }
 
+// replaceDamaged sets an open database aside whose damage showed when it was read, and opens an empty one.
+func (e *Engine) replaceDamaged(t *task, cause error) error {
+	e.log.Error("database is damaged and set aside, the task is restored from its changelogs", zap.Stringer("task", t.id), zap.Error(cause))
+	e.cfg.Metrics.corruptions.Inc()
+	if err := t.db.Close(); err != nil {
+		e.log.Warn("close store", zap.Stringer("task", t.id), zap.Error(err))
+	}
+	t.db = nil
+	if err := e.cfg.SetAside(t.id); err != nil {
+		return &localError{err}
+	}
+	return e.openDB(t)
+}
+
 // localError is a failure of the task's database: unlike the broker's it does not pass by waiting long.
 type localError struct{ err error }
 
@@ -92,6 +106,9 @@ func (e *Engine) wipe(t *task, why string) error {
 // cannot be rolled forward.
 func (e *Engine) local(t *task, s *sight) ([]int64, string, error) {
 	blob, err := store.ReadProgress(t.db)
+	if errors.Is(err, store.ErrCorrupt) {
+		return nil, "", err
+	}
 	if err != nil {
 		return nil, err.Error(), nil
 	}
@@ -126,12 +143,21 @@ func (e *Engine) local(t *task, s *sight) ([]int64, string, error) {
 			return nil, fmt.Sprintf("its position %d is beyond the end %d of %s", end, b.HighWatermark, c.name), nil
 		case end < b.Start:
 			return nil, fmt.Sprintf("its position %d is below the start %d of %s", end, b.Start, c.name), nil
-		case age > changelog.DeleteRetention/2 && end < b.LastStable:
+		case age > changelog.DeleteRetention/2 && end+e.markers() < b.LastStable:
 			return nil, fmt.Sprintf("it is %v old, deletes may be gone from %s", age.Round(time.Hour), c.name), nil
 		}
 		from[i] = end
 	}
 	return from, "", nil
+}
+
+// markers is how far the end of a changelog lies behind the last record of the last commit when nothing came
+// after it: the marker of that transaction. A later transaction would have left two offsets at least.
+func (e *Engine) markers() int64 {
+	if e.cfg.Guarantee == AtLeastOnce {
+		return 0
+	}
+	return 1
 }
 
 // hasRows says whether a database holds anything.
@@ -166,6 +192,9 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 		}
 	}
 	from, why, err := e.local(t, s)
+	if errors.Is(err, store.ErrCorrupt) {
+		from, why, err = nil, "", e.replaceDamaged(t, err)
+	}
 	if err != nil {
 		return nil, err
 	}
