@@ -264,3 +264,29 @@ func TestAgainstNaive(t *testing.T) {
 		}
 	}
 }
+
+// What follows an aggregate has the typed key, whether results come at once or at the commit.
+func TestTypedKeyBehindAnAggregate(t *testing.T) {
+	for _, opts := range [][]topology.Option{nil, {topology.EveryUpdate()}} {
+		top := topology.New("t")
+		top.Stream[string, string]("in").Count("n", opts...).
+			TryMap(func(_ *topology.Context, k string, n int64) (string, error) { return fmt.Sprint(k, n), nil }).To("out")
+		d := start(t, top)
+		d.feeds(t, "in", rec(1, "k", "v"))
+		d.commits(t)
+		d.expect(t, "out@1 k=k1")
+	}
+}
+
+// A row that came and went between two commits is no change.
+func TestRowThatCameAndWent(t *testing.T) {
+	top := topology.New("t")
+	top.Stream[string, []byte]("in").Reduce("last", func(_, v []byte) []byte { return v }).
+		Changes(func(c topology.Change[string, []byte]) (string, bool) {
+			return fmt.Sprintf("%s->%s", c.Old, c.New), true
+		}).To("out")
+	d := start(t, top)
+	d.feeds(t, "in", rec(1, "k", "v"), rec(2, "k", "null"), rec(3, "other", "v"))
+	d.commits(t)
+	d.expect(t, "out@3 other=->v")
+}
