@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/tidemark/tidemark/bench/internal/check"
 	"github.com/tidemark/tidemark/bench/internal/workload"
+	"github.com/tidemark/tidemark/internal/kafkatest"
 )
 
 // bench holds what all runs share.
@@ -23,6 +26,41 @@ type bench struct {
 	brokerPid int // 0 for a broker of somebody else
 	client    *kgo.Client
 	adm       *kadm.Client
+}
+
+// open makes the directories, starts a broker unless there is one, and connects. done undoes all that.
+func open(ctx context.Context, o options) (b *bench, done func(), err error) {
+	var undo []func()
+	done = func() {
+		for _, f := range slices.Backward(undo) {
+			f()
+		}
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	if o.work == "" {
+		if o.work, err = os.MkdirTemp("", "tidemark-bench-"); err != nil {
+			return nil, nil, err
+		}
+		undo = append(undo, func() { _ = os.RemoveAll(o.work) })
+	}
+	b = &bench{options: o, addr: o.brokers}
+	if o.brokers == "" {
+		broker, err := kafkatest.Start(ctx, kafkatest.Options{Dir: filepath.Join(o.work, "broker"), Profile: kafkatest.Bench})
+		if err != nil {
+			return nil, nil, err
+		}
+		undo = append(undo, func() { _ = broker.Stop() })
+		b.addr, b.brokerPid = broker.Addr(), broker.Pid()
+	}
+	if err := b.connect(); err != nil {
+		return nil, nil, err
+	}
+	undo = append(undo, b.client.Close)
+	return b, done, nil
 }
 
 func (b *bench) connect() error {
@@ -110,7 +148,7 @@ func (b *bench) internal(ctx context.Context, group string) ([]string, error) {
 
 // waitDrained waits until the group has committed the end of the input, and the output topic and repartition topics
 // have stopped growing: five looks in a row, two commit intervals apart.
-func (b *bench) waitDrained(ctx context.Context, group string, s workload.Spec) error {
+func (b *bench) waitDrained(ctx context.Context, group string, s workload.Spec, commitMs int) error {
 	internal, err := b.internal(ctx, group)
 	if err != nil {
 		return err
@@ -123,7 +161,7 @@ func (b *bench) waitDrained(ctx context.Context, group string, s workload.Spec) 
 			repartitions = true
 		}
 	}
-	pause := time.Duration(max(2*b.commitMs, 50)) * time.Millisecond
+	pause := time.Duration(max(2*commitMs, 50)) * time.Millisecond
 	before, same := int64(-1), 0
 	for {
 		ends, err := b.adm.ListEndOffsets(ctx, append([]string{s.Input()}, watched...)...)

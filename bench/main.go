@@ -3,6 +3,10 @@
 //
 //	go run ./bench -w W1,W2,W2Z
 //	go run ./bench -w W2 -runs 3 -brokers localhost:9092 -out results.jsonl
+//	go run ./bench compare   Tidemark against itself: guarantees and commit intervals
+//	go run ./bench restart   time from kill -9 and restart to the first new result
+//	go run ./bench restore   restore from the changelogs, against a bare loop
+//	go run ./bench memory    peak memory of writing, standing still and restoring
 //
 // Without -brokers it starts a real broker on loopback, which needs Java 17 and, for the first start, Maven. On another
 // broker it deletes and creates topics named w1.in, w1.out and so on, and topics and groups that begin with "bench-".
@@ -15,15 +19,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/tidemark/tidemark/bench/internal/bare"
 	"github.com/tidemark/tidemark/bench/internal/ceiling"
 	"github.com/tidemark/tidemark/bench/internal/system"
 	"github.com/tidemark/tidemark/bench/internal/workload"
-	"github.com/tidemark/tidemark/internal/kafkatest"
 )
 
 func main() {
@@ -43,9 +46,19 @@ func dispatch(ctx context.Context, args []string) error {
 			return system.Main(ctx, args[1:], os.Stdout)
 		case "ceiling":
 			return ceiling.Main(ctx, args[1:], os.Stdout)
+		case "bare":
+			return bare.Main(ctx, args[1:], os.Stdout)
+		case "restart":
+			return restart(ctx, args[1:])
+		case "restore":
+			return restore(ctx, args[1:])
+		case "memory":
+			return memory(ctx, args[1:])
+		case "compare":
+			return compare(ctx, args[1:])
 		}
 	}
-	return compare(ctx, args)
+	return throughput(ctx, args)
 }
 
 type options struct {
@@ -65,47 +78,39 @@ type options struct {
 
 func parse(args []string) (options, error) {
 	var o options
-	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&o.brokers, "brokers", "", "address of a Kafka broker on this machine; default: start one")
+	f := o.common("bench")
 	f.StringVar(&o.workloads, "w", "W1,W2,W2Z", "workloads, separated by commas: W1, W2, W2Z, W6")
 	f.StringVar(&o.systems, "systems", "ceiling,tidemark", "what to measure, in this order")
-	f.IntVar(&o.records, "n", 0, "records of the input, 0 for the workload's default")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the input")
 	f.IntVar(&o.runs, "runs", 1, "runs of each system, in turn")
-	f.Float64Var(&o.warm, "warm", 0.4, "share of the input that counts as warm-up")
 	f.IntVar(&o.commitMs, "commit-ms", 100, "commit interval of both systems")
-	f.StringVar(&o.out, "out", "", "append the JSON lines to this file")
-	f.StringVar(&o.work, "work", "", "directory for broker and state; default: a temporary one that is removed")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "limit of one run")
 	f.StringVar(&o.profiles, "profiles", "", "write CPU profiles of Tidemark into this directory")
 	return o, f.Parse(args)
 }
 
-// compare runs every system on every workload.
-func compare(ctx context.Context, args []string) error {
+// common returns the flags of every kind of run.
+func (o *options) common(name string) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.StringVar(&o.brokers, "brokers", "", "address of a Kafka broker on this machine; default: start one")
+	f.IntVar(&o.records, "n", 0, "records of the input, 0 for the workload's default")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the input")
+	f.Float64Var(&o.warm, "warm", 0.4, "share of the input that counts as warm-up")
+	f.StringVar(&o.out, "out", "", "append the JSON lines to this file")
+	f.StringVar(&o.work, "work", "", "directory for broker and state; default: a temporary one that is removed")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "limit of one run")
+	return f
+}
+
+// throughput runs every system on every workload.
+func throughput(ctx context.Context, args []string) error {
 	o, err := parse(args)
 	if err != nil {
 		return err
 	}
-	if o.work == "" {
-		if o.work, err = os.MkdirTemp("", "tidemark-bench-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(o.work)
-	}
-	b := &bench{options: o, addr: o.brokers}
-	if o.brokers == "" {
-		broker, err := kafkatest.Start(ctx, kafkatest.Options{Dir: filepath.Join(o.work, "broker"), Profile: kafkatest.Bench})
-		if err != nil {
-			return err
-		}
-		defer broker.Stop()
-		b.addr, b.brokerPid = broker.Addr(), broker.Pid()
-	}
-	if err := b.connect(); err != nil {
+	b, done, err := open(ctx, o)
+	if err != nil {
 		return err
 	}
-	defer b.client.Close()
+	defer done()
 	var results []result
 	for name := range strings.SplitSeq(o.workloads, ",") {
 		s, err := workload.Find(name)
@@ -126,12 +131,12 @@ func compare(ctx context.Context, args []string) error {
 					continue
 				}
 				fmt.Fprintf(os.Stderr, "%s: %s\n", s.Name, sys)
-				r, err := b.measure(ctx, sys, s, n)
+				r, err := b.measure(ctx, sys, s, n, variant{commitMs: o.commitMs})
 				if err != nil {
 					return fmt.Errorf("%s on %s: %w", sys, s.Name, err)
 				}
 				results = append(results, *r)
-				if err := emit(*r, o.out); err != nil {
+				if err := emit(r, o.out); err != nil {
 					return err
 				}
 			}
@@ -142,7 +147,7 @@ func compare(ctx context.Context, args []string) error {
 }
 
 // emit prints the JSON line of a run and appends it to the file.
-func emit(r result, path string) error {
+func emit(r any, path string) error {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err

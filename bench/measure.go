@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -24,6 +20,9 @@ type result struct {
 	Workload   string    `json:"workload"`
 	Records    int       `json:"records"`
 	CommitMs   int       `json:"commit_ms"`
+	Guarantee  string    `json:"guarantee,omitzero"`
+	EndDelayMs int64     `json:"end_delay_ms,omitzero"`
+	Pinned     bool      `json:"pinned,omitzero"` // to one core
 	Start      time.Time `json:"start"`
 	WallS      float64   `json:"wall_s"`
 	Rate       float64   `json:"records_per_s"` // steady
@@ -45,59 +44,21 @@ type sample struct {
 	app, broker, other float64
 }
 
-// child is the running system.
-type child struct {
-	cmd      *exec.Cmd
-	progress chan int64 // closed when the system has closed its output
-}
-
-func launch(ctx context.Context, args []string) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	c := &child{cmd, make(chan int64, 1024)}
-	go func() {
-		defer close(c.progress)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if text, ok := strings.CutPrefix(lines.Text(), "progress "); ok {
-				if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-					c.progress <- n
-				}
-			}
-		}
-		_, _ = io.Copy(io.Discard, out)
-	}()
-	return c, nil
-}
-
-// stop ends the system and waits for it.
-func (c *child) stop(sig syscall.Signal) error {
-	if err := c.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	for range c.progress {
-	}
-	return c.cmd.Wait()
-}
-
 func (b *bench) sample(pid int, records int64) sample {
 	app, broker := cpuOf(pid), cpuOf(b.brokerPid)
 	return sample{time.Now(), records, app, broker, cpuTotal() - app - broker - cpuOf(os.Getpid())}
 }
 
+// variant is how a system is set up.
+type variant struct {
+	commitMs  int
+	guarantee string        // of Tidemark; empty for exactly-once
+	endDelay  time.Duration // of Tidemark's requests that end a transaction
+	pinned    bool          // to one core
+}
+
 // measure runs one system on a loaded input.
-func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int) (*result, error) {
+func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int, v variant) (*result, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	group, state := "bench-"+sys, filepath.Join(b.work, "state")
@@ -107,10 +68,16 @@ func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int)
 	if err := os.RemoveAll(state); err != nil {
 		return nil, err
 	}
-	args := []string{"-bootstrap", b.addr, "-group", group, "-state", state, "-w", s.Name, "-commit-ms", strconv.Itoa(b.commitMs)}
+	args := []string{"-bootstrap", b.addr, "-group", group, "-state", state, "-w", s.Name, "-commit-ms", strconv.Itoa(v.commitMs)}
 	switch sys {
 	case "tidemark":
 		args = append([]string{"system"}, args...)
+		if v.guarantee != "" {
+			args = append(args, "-guarantee", v.guarantee)
+		}
+		if v.endDelay > 0 {
+			args = append(args, "-end-delay", v.endDelay.String())
+		}
 		if b.profiles != "" {
 			args = append(args, "-cpuprofile", filepath.Join(b.profiles, s.Name+".prof"))
 		}
@@ -119,8 +86,13 @@ func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int)
 	default:
 		return nil, fmt.Errorf("unknown system %q", sys)
 	}
-	r := &result{System: sys, Workload: s.Name, Records: n, CommitMs: b.commitMs, Start: time.Now().UTC().Truncate(time.Second)}
-	c, err := launch(ctx, args)
+	r := &result{System: sys, Workload: s.Name, Records: n, CommitMs: v.commitMs, Guarantee: v.guarantee, EndDelayMs: v.endDelay.Milliseconds(), Start: time.Now().UTC().Truncate(time.Second)}
+	l := &launch{}
+	if v.pinned {
+		l.prefix = pin()
+		r.Pinned = l.prefix != nil
+	}
+	c, err := start(ctx, args, l)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +107,7 @@ func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int)
 		samples = append(samples, at)
 	}
 	processed := samples[len(samples)-1]
-	if err := b.waitDrained(ctx, group, s); err != nil {
+	if err := b.waitDrained(ctx, group, s, v.commitMs); err != nil {
 		return nil, errors.Join(err, c.stop(syscall.SIGKILL))
 	}
 	first, last := samples[0], b.sample(pid, int64(n))

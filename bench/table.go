@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 )
 
 // printTable prints the median of the runs of each system, and what Tidemark reaches of the ceiling: records per CPU
@@ -19,13 +18,12 @@ func printTable(w io.Writer, results []result) {
 		}
 		groups[k] = append(groups[k], r)
 	}
-	median := func(k key, f func(result) float64) float64 {
+	middle := func(k key, f func(result) float64) float64 {
 		var v []float64
 		for _, r := range groups[k] {
 			v = append(v, f(r))
 		}
-		slices.Sort(v)
-		return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+		return median(v)
 	}
 	cpu := func(r result) float64 { return r.CPU }
 	steady := func(r result) float64 { return r.SteadyCPU }
@@ -39,17 +37,17 @@ func printTable(w io.Writer, results []result) {
 			}
 		}
 		if top := (key{k.workload, "ceiling"}); k != top && groups[top] != nil {
-			reached = fmt.Sprintf("%.2f / %.2f", median(top, cpu)/median(k, cpu), median(top, steady)/median(k, steady))
+			reached = fmt.Sprintf("%.2f / %.2f", middle(top, cpu)/middle(k, cpu), middle(top, steady)/middle(k, steady))
 		}
 		fmt.Fprintf(w, "| %s | %s | %d | %.2f | %.2f | %.0f | %.0f | %.2f | %.0f | %.2f | %.0f | %.2f | %s | %s |\n",
-			k.workload, k.system, len(groups[k]), median(k, cpu), median(k, steady),
-			median(k, func(r result) float64 { return r.Rate / 1e3 }),
-			median(k, func(r result) float64 { return r.WallS }),
-			median(k, func(r result) float64 { return r.BrokerCPU }),
-			median(k, func(r result) float64 { return r.RSS }),
-			median(k, func(r result) float64 { return float64(r.Output) / 1e6 }),
-			median(k, func(r result) float64 { return float64(r.OwnLog) / 1e6 }),
-			median(k, func(r result) float64 { return r.ForeignCPU }),
+			k.workload, k.system, len(groups[k]), middle(k, cpu), middle(k, steady),
+			middle(k, func(r result) float64 { return r.Rate / 1e3 }),
+			middle(k, func(r result) float64 { return r.WallS }),
+			middle(k, func(r result) float64 { return r.BrokerCPU }),
+			middle(k, func(r result) float64 { return r.RSS }),
+			middle(k, func(r result) float64 { return float64(r.Output) / 1e6 }),
+			middle(k, func(r result) float64 { return float64(r.OwnLog) / 1e6 }),
+			middle(k, func(r result) float64 { return r.ForeignCPU }),
 			reached, verdict)
 	}
 }

@@ -43,6 +43,7 @@ type RestoreInfo struct {
 	Done     int64 // offsets passed so far
 	Total    int64 // offsets to pass
 	Finished bool
+	Seen     time.Time     // when offsets, ends of logs and the last commit were known, before the database was opened
 	At       time.Time     // of the event; of the beginning when finished
 	Took     time.Duration // when finished
 }

@@ -176,6 +176,7 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 	if len(t.sub.Stores) == 0 {
 		return nil, nil
 	}
+	seen := e.cfg.Clock.Now()
 	if err := e.openDB(t); err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 	if err != nil {
 		return nil, err
 	}
-	begin := RestoreInfo{Task: t.id, Source: "local", At: e.cfg.Clock.Now()}
+	begin := RestoreInfo{Task: t.id, Source: "local", Seen: seen, At: e.cfg.Clock.Now()}
 	if from == nil {
 		begin.Source = "changelog"
 		if why != "" {

@@ -12,6 +12,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark"
@@ -24,7 +25,10 @@ type options struct {
 	cache                     int64
 	commitMs, workers         int
 	guarantee, instance       string
-	verbose                   bool
+	uncommitted               int64
+	pause                     pause
+	endDelay                  time.Duration
+	verbose, events           bool
 	cpuProfile, memoryProfile string
 }
 
@@ -35,13 +39,18 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 	f.StringVar(&o.bootstrap, "bootstrap", "127.0.0.1:9092", "broker address")
 	f.StringVar(&o.group, "group", "bench", "application id")
 	f.StringVar(&o.state, "state", "", "state directory; empty keeps state in memory")
-	f.StringVar(&o.workload, "w", "W1", "workload: W1, W2, W2Z, W6 or W10")
+	f.StringVar(&o.workload, "w", "W1", "workload: W1, W2, W2Z, W6, W10 or STATE")
 	f.StringVar(&o.profile, "p", "P3", "P1: at-least-once, 30 s commits; P2: at-least-once, 1 s; P3: exactly-once, 100 ms")
 	f.Int64Var(&o.cache, "cache", 0, "bytes of memory for state, 0 for the default")
 	f.IntVar(&o.commitMs, "commit-ms", 0, "commit interval, 0 for the profile's")
 	f.StringVar(&o.guarantee, "guarantee", "", "exactly-once or at-least-once; empty for the profile's")
 	f.IntVar(&o.workers, "workers", 0, "worker goroutines, 0 for the default")
 	f.StringVar(&o.instance, "static", "", "instance id of a static member; empty for dynamic membership")
+	f.Int64Var(&o.uncommitted, "uncommitted", 0, "bytes of uncommitted changes of one worker at which it commits early, 0 for the default")
+	f.Int64Var(&o.pause.at, "pause-at", 0, "after so many records the user's function blocks; 0: never")
+	f.DurationVar(&o.pause.last, "pause-for", time.Minute, "how long it blocks")
+	f.DurationVar(&o.endDelay, "end-delay", 0, "delay of every request that ends a transaction")
+	f.BoolVar(&o.events, "events", false, "print events of the instance, see Event")
 	f.BoolVar(&o.verbose, "v", false, "log to standard error and print the phases of the start")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
 	f.StringVar(&o.memoryProfile, "memprofile", "", "write a heap profile to this file at the end")
@@ -54,7 +63,13 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 func (o *options) config(out io.Writer) (tidemark.Config, error) {
 	c := tidemark.Config{
 		App: o.group, Brokers: []string{o.bootstrap}, StateDir: o.state, CacheBytes: o.cache,
-		Workers: o.workers, InstanceID: o.instance,
+		Workers: o.workers, InstanceID: o.instance, MaxUncommittedBytes: o.uncommitted,
+	}
+	if o.endDelay > 0 {
+		c.Kafka.Opts = append(c.Kafka.Opts, kgo.Dialer(slowEnds(o.endDelay)))
+	}
+	if o.events {
+		c.Events = printEvents(out)
 	}
 	switch o.profile {
 	case "P1":
@@ -106,7 +121,11 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	t, count := build(o.group, s)
+	var p *pause
+	if o.pause.at > 0 {
+		p = &o.pause
+	}
+	t, count := build(o.group, s, p)
 	app, err := tidemark.New(t, cfg)
 	if err != nil {
 		return err

@@ -9,14 +9,19 @@ import (
 )
 
 // build returns the topology of a workload. count, unless nil, is called with every record of the input topic.
-func build(app string, s workload.Spec) (t *topology.Topology, count *atomic.Int64) {
+func build(app string, s workload.Spec, p *pause) (t *topology.Topology, count *atomic.Int64) {
 	t = topology.New(app)
 	in := t.Stream[[]byte, []byte](s.Input())
+	if p != nil {
+		in = in.Peek(func([]byte) { p.record() })
+	}
 	switch s.Name {
 	case "W1", "W10":
 		in.Filter(even).Map(addOne).To(s.Output())
 	case "W2", "W2Z":
 		in.Count("counts").To(s.Output())
+	case "STATE":
+		in.Reduce("rows", func(_, v []byte) []byte { return v }).To(s.Output())
 	case "W6":
 		// The app's own count of processed records holds those of repartition topics, too.
 		count = new(atomic.Int64)

@@ -37,9 +37,12 @@ func (g *Gen) Next(r *Rec) bool {
 		return false
 	}
 	r.Seq = g.seq
-	if g.zipf != nil {
+	switch {
+	case g.spec.Fill && uint64(g.seq) < g.spec.Keys:
+		r.ID = uint64(g.seq)
+	case g.zipf != nil:
 		r.ID = g.zipf.Uint64()
-	} else {
+	default:
 		r.ID = g.rnd.Uint64N(g.spec.Keys)
 	}
 	r.Time = Base + g.seq*g.spec.Span/g.n

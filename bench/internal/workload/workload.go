@@ -40,6 +40,7 @@ type Spec struct {
 	Keys uint64  // distinct keys
 	Zipf float64 // skew of the keys, 0 for uniform
 	Span int64   // event time the input covers, ms
+	Fill bool    // every key once, in order of the key numbers, before any comes again
 }
 
 func all() []Spec {
@@ -49,6 +50,7 @@ func all() []Spec {
 		{Name: "W2", What: "count by key, 1 M uniform keys", N: 5_000_000, Keys: 1_000_000, Span: twentyMinutes},
 		{Name: "W2Z", What: "count by key, 100 k keys Zipf 1.1", N: 5_000_000, Keys: 100_000, Zipf: 1.1, Span: twentyMinutes},
 		{Name: "W6", What: "re-key and count per item, re-key and sum per category", N: 2_500_000, Keys: 1_000_000, Span: twentyMinutes},
+		{Name: "STATE", What: "keep the last value of every key", N: 1_000_000, Keys: 1_000_000, Span: twentyMinutes, Fill: true},
 		{Name: "W10", What: "W1 with paced input, for latency", Keys: 1_000_000},
 	}
 }
