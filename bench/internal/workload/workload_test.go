@@ -10,7 +10,7 @@ import (
 
 // Inputs are compared over months and with other programs: they must not change.
 func TestInputsStayTheSame(t *testing.T) {
-	for name, want := range map[string]string{"W1": "1ee40192463333b6", "W2Z": "cb613f8325b965ce"} {
+	for name, want := range map[string]string{"W1": "1ee40192463333b6", "W2Z": "cb613f8325b965ce", "STATE": "461d97ed7e57bacd"} {
 		s, err := workload.Find(name)
 		if err != nil {
 			t.Fatal(err)
