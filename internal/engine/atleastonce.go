@@ -17,7 +17,7 @@ func (e *Engine) commitOffsets(ctx context.Context, f *flight) landing {
 	if err := f.prod.client.Flush(ctx); err != nil {
 		return landing{outcome: aborted, cause: "flush", err: err, prod: f.prod}
 	}
-	if err, r := f.prod.produceError(); err != nil {
+	if r, err := f.prod.produceError(); err != nil {
 		if r != nil {
 			err = fmt.Errorf("produce to %s/%d: %w", r.Topic, r.Partition, err)
 		}

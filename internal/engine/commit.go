@@ -380,7 +380,7 @@ func (e *Engine) commit(ctx context.Context, f *flight) landing {
 	if err := f.prod.client.Flush(ctx); err != nil {
 		return e.giveUp(ctx, f, "flush", err, false)
 	}
-	if err, r := f.prod.produceError(); err != nil {
+	if r, err := f.prod.produceError(); err != nil {
 		if r != nil {
 			err = fmt.Errorf("produce to %s/%d: %w", r.Topic, r.Partition, err)
 		}

@@ -72,7 +72,6 @@ func (s *source) start(topics []string, balancer kgo.GroupBalancer) error {
 		kgo.BlockRebalanceOnPoll(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), // a position behind a transaction marker is a position too
-		kgo.RequireStableFetchOffsets(),
 		kgo.ConsumeStartOffset(reset),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchMaxWait(100*time.Millisecond),

@@ -42,7 +42,7 @@ func alone() []Mutant {
 		{"keep-next", "generation g+1 is kept after g has failed", "pipelined", []Edit{
 			{commit, "	w.pending = w.pending[:0]\n	w.uncommitted, w.sinceCommit = 0, 0\n	w.forced = false\n", "	w.uncommitted, w.sinceCommit = 0, 0\n	w.forced = false\n"}}},
 		{"produce-error", "a produce error does not abort", "refused-produce", []Edit{
-			{commit, "	if err, r := f.prod.produceError(); err != nil {", "	if err, r := f.prod.produceError(); err != nil && false {"}}},
+			{commit, "	if r, err := f.prod.produceError(); err != nil {", "	if r, err := f.prod.produceError(); err != nil && false {"}}},
 		{"partial-offsets", "a refused partition of TxnOffsetCommit does not abort", "aborted", []Edit{
 			{"internal/engine/offsets.go", "			if err := kerr.ErrorForCode(rp.ErrorCode); err != nil {\n				return fmt.Errorf(\"TxnOffsetCommit:", "			if err := kerr.ErrorForCode(rp.ErrorCode); err != nil && false {\n				return fmt.Errorf(\"TxnOffsetCommit:"}}},
 		{"no-offset", "an offset is left out of the transaction", "handover", []Edit{

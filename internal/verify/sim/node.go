@@ -28,7 +28,6 @@ type Node struct {
 	err    error
 	joined atomic.Bool
 	dead   bool // crashed: what it still does reaches nobody
-	at     func(engine.Point)
 }
 
 // Group is the name of the connections of the group client, apart from the others: cut off, the instance is a

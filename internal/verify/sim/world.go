@@ -60,15 +60,14 @@ type World struct {
 	buf    *lockedBuffer
 	timers sync.WaitGroup
 
-	mu      sync.Mutex
-	lives   int
-	nodes   []*Node
-	disks   map[string]disk // by instance, for the next life
-	found   []*witness.Disk // what crashes left
-	report  check.Report
-	judge   func(embedded.Request) embedded.Verdict
-	mute    map[string]time.Time // group clients whose group requests are held back, and until when
-	errText []string
+	mu     sync.Mutex
+	lives  int
+	nodes  []*Node
+	disks  map[string]disk // by instance, for the next life
+	found  []*witness.Disk // what crashes left
+	report check.Report
+	judge  func(embedded.Request) embedded.Verdict
+	mute   map[string]time.Time // group clients whose group requests are held back, and until when
 }
 
 // lockedBuffer keeps the log of a simulation.
