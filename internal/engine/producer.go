@@ -50,12 +50,12 @@ type producer struct {
 // same id left open.
 func (e *Engine) newProducer(ctx context.Context, txnID string) (*producer, error) {
 	p := &producer{txnID: txnID, writer: e.random(), clean: make(map[topicPartition]bool)}
-	opts := append([]kgo.Opt{}, e.cfg.Client...)
+	opts := []kgo.Opt{kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression())} // a default only
+	opts = append(opts, e.cfg.Client...)
 	opts = append(opts,
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.ProducerBatchMaxBytesFn(e.batchBytes),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
 		kgo.MaxBufferedRecords(1<<20),
 		kgo.MaxBufferedBytes(128<<20),
 		kgo.UnknownTopicRetries(10),
@@ -157,12 +157,12 @@ func (p *producer) produced(r *kgo.Record, err error) {
 }
 
 // produceError returns the first failure since the last call.
-func (p *producer) produceError() (error, *kgo.Record) {
+func (p *producer) produceError() (*kgo.Record, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err, r := p.firstErr, p.failed
 	p.firstErr, p.failed = nil, nil
-	return err, r
+	return r, err
 }
 
 // OnBrokerE2E watches for connections lost under requests whose outcome matters.
