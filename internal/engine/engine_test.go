@@ -26,7 +26,7 @@ func instance(t *testing.T, b *embedded.Broker, top *topology.Topology, name str
 	}
 	cfg := engine.Config{
 		App:            "app",
-		Client:         []kgo.Opt{kgo.SeedBrokers(b.Addrs()...)},
+		Client:         []kgo.Opt{kgo.SeedBrokers(b.Addrs()...), kgo.ProducerBatchCompression(kgo.NoCompression())},
 		Workers:        2,
 		CommitInterval: 20 * time.Millisecond,
 		Heartbeat:      200 * time.Millisecond,

@@ -258,7 +258,7 @@ func TestF29TransactionTimeout(t *testing.T) {
 		top := topology.New("app")
 		top.Stream[string, string]("in").Peek(func(v string) {
 			if n, err := strconv.Atoi(v); err == nil && n%50 == 25 && slow.Add(1) <= 2 {
-				time.Sleep(12 * time.Second)
+				stand(12 * time.Second)
 			}
 		}).Count("counts", topology.EveryUpdate()).To("out")
 		n := s.start("a", top, nil, nil)

@@ -78,7 +78,7 @@ func TestF21SlowCode(t *testing.T) {
 		top := topology.New("app")
 		top.Stream[string, string]("in").Peek(func(string) {
 			if slow.Load() {
-				time.Sleep(time.Second)
+				stand(time.Second)
 			}
 		}).Map(func(v string) string { return strings.TrimLeft(v, " ") }).To("out")
 		n := s.start("a", top, nil, func(c *engine.Config) { c.QueueBytes = queue })
@@ -228,7 +228,7 @@ func TestLeaseOrder(t *testing.T) {
 		var held atomic.Bool
 		a.onPoint(func(p engine.Point) {
 			if p == engine.K4b && held.CompareAndSwap(false, true) {
-				time.Sleep(1500 * time.Millisecond) // longer than the revoke budget, shorter than the session
+				stand(1500 * time.Millisecond) // longer than the revoke budget, shorter than the session
 			}
 		})
 		s.feed("in", 20, 20, 10)

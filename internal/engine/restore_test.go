@@ -354,7 +354,7 @@ func TestBInputDuringLoad(t *testing.T) {
 		n = s.prepare("a", top(), nil, nil)
 		n.onPoint(func(p engine.Point) {
 			if p == engine.K15 {
-				time.Sleep(20 * time.Second) // far beyond the session
+				stand(20 * time.Second) // far beyond the session
 			}
 		})
 		n.run()

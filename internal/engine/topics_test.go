@@ -71,7 +71,7 @@ func TestRPurgeCommitted(t *testing.T) {
 		var hang atomic.Bool
 		a.onPoint(func(p engine.Point) {
 			if p == engine.K4 && hang.Load() {
-				time.Sleep(2 * time.Second) // on the committer's goroutine
+				stand(2 * time.Second) // on the committer's goroutine
 			}
 		})
 		a.run()

@@ -310,7 +310,7 @@ func TestEPidExpired(t *testing.T) {
 				n := s.start("a", counting(), nil, nil)
 				s.counts("out", 10, 5)
 				for i := 1; i <= 3; i++ {
-					s.pass(time.Minute)
+					s.pass(25 * time.Second)
 					s.feed("in", 10*i, 10, 5)
 					s.counts("out", 10*i+10, 5)
 				}
@@ -466,7 +466,7 @@ func TestEZombie(t *testing.T) {
 					if p == at && stopped.CompareAndSwap(false, true) {
 						a.freeze(true)
 						close(asleep)
-						time.Sleep(12 * time.Second)
+						stand(8 * time.Second)
 					}
 				})
 				s.feed("in", 20, 20, 10)
@@ -476,7 +476,7 @@ func TestEZombie(t *testing.T) {
 				s.feed("in", 40, 20, 10)
 				s.counts("out", 60, 10)
 				aborts := b.metric("transaction_aborts_total")
-				s.pass(12 * time.Second)
+				s.pass(4 * time.Second)
 				a.freeze(false)
 				s.feed("in", 60, 20, 10)
 				s.await("a is back", func() bool { a.mustLive(); return len(a.running()) == 1 && len(b.running()) == 1 })
