@@ -63,7 +63,7 @@ func TestRCreateOrder(t *testing.T) {
 func TestRPurgeCommitted(t *testing.T) {
 	t.Parallel()
 	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
-		const n = 400
+		const n = 1600
 		a := s.prepare("a", keyed(), nil, func(c *engine.Config) {
 			c.TransactionTimeout = time.Minute
 			c.PurgeInterval = 100 * time.Millisecond
