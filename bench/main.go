@@ -83,7 +83,6 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.systems, "systems", "ceiling,tidemark", "what to measure, in this order")
 	f.IntVar(&o.runs, "runs", 1, "runs of each system, in turn")
 	f.IntVar(&o.commitMs, "commit-ms", 100, "commit interval of both systems")
-	f.StringVar(&o.profiles, "profiles", "", "write CPU profiles of Tidemark into this directory")
 	return o, f.Parse(args)
 }
 
@@ -97,6 +96,7 @@ func (o *options) common(name string) *flag.FlagSet {
 	f.StringVar(&o.out, "out", "", "append the JSON lines to this file")
 	f.StringVar(&o.work, "work", "", "directory for broker and state; default: a temporary one that is removed")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "limit of one run")
+	f.StringVar(&o.profiles, "profiles", "", "write CPU profiles of Tidemark into this directory")
 	return f
 }
 

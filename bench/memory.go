@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -59,7 +61,11 @@ func memory(ctx context.Context, args []string) error {
 	settings := []string{"-cache", strconv.FormatInt(*cache<<20, 10), "-uncommitted", strconv.FormatInt(*uncommitted<<20, 10),
 		"-workers", strconv.Itoa(workers)}
 	at := int64(*keys / 20)
-	c, err := b.fill(ctx, s, *keys, l, append(settings, "-pause-at", strconv.FormatInt(at, 10), "-pause-for", pause.String())...)
+	profile := slices.Clone(settings)
+	if b.profiles != "" {
+		profile = append(profile, "-cpuprofile", filepath.Join(b.profiles, "memory.prof"))
+	}
+	c, err := b.fill(ctx, s, *keys, l, append(profile, "-pause-at", strconv.FormatInt(at, 10), "-pause-for", pause.String())...)
 	if err != nil {
 		return err
 	}
