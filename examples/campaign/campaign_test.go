@@ -17,7 +17,7 @@ func TestCampaign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = run(context.Background(), options{dir: dir, rate: 3000, runFor: 1500 * time.Millisecond, every: 500 * time.Millisecond, check: true}, out)
+		err = run(context.Background(), options{dir: dir, rate: 1000, runFor: time.Second, every: 500 * time.Millisecond, check: true}, out)
 		out.Close()
 		text, _ := os.ReadFile(out.Name())
 		if err != nil {

@@ -155,7 +155,7 @@ loop:
 
 // finish waits until the totals have caught up with the input and compares them with a plain recount.
 func finish(ctx context.Context, addrs []string, b *board, show func(), out *os.File) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	want, events, err := recount(ctx, addrs)
 	if err != nil {

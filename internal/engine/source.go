@@ -307,7 +307,7 @@ func (s *source) dispatch(fetches kgo.Fetches) error {
 		in.fetched = recs[len(recs)-1].Offset + 1
 		var n int64
 		for _, r := range recs {
-			n += int64(len(r.Key)+len(r.Value)) + 160 // the record struct and its framing
+			n += int64(len(r.Key)+len(r.Value)) + 220 // the record struct and the pointer to it
 		}
 		s.e.queued.Add(n)
 		in.q.put(chunk{round: in.fround, recs: recs, bytes: n})

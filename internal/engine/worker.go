@@ -360,10 +360,13 @@ func (w *worker) newRecord() *kgo.Record {
 	return r
 }
 
+// recordCost is the memory an output record takes beside its bytes, in the worker's slab and in the client.
+const recordCost = 320
+
 // emit adds a record to the current generation's transaction. It waits in pending while the previous
 // generation's transaction is ending.
 func (w *worker) emit(r *kgo.Record) {
-	w.uncommitted += int64(len(r.Key)+len(r.Value)) + 64
+	w.uncommitted += int64(len(r.Key)+len(r.Value)) + recordCost
 	p := w.prod.Load()
 	// A begin that fails is tried again at the commit, where a dead producer is replaced.
 	if w.flight != nil || len(w.pending) > 0 || p.begin() != nil {
