@@ -46,6 +46,8 @@ type Engine struct {
 	processed atomic.Int64 // records processed by this instance
 	coarse    atomic.Int64 // wall clock in ms, refreshed by the monitor
 
+	clientMu sync.Mutex // held while a producer's client is made
+
 	randMu sync.Mutex
 	rand   *rand.Rand
 

@@ -75,7 +75,10 @@ func (e *Engine) newProducer(ctx context.Context, txnID string) (*producer, erro
 			kgo.ConcurrentTransactionsBackoff(2*time.Millisecond),
 		)
 	}
+	// The client changes the codecs of a compression option in place, and producers are made at the same time.
+	e.clientMu.Lock()
 	cl, err := kgo.NewClient(opts...)
+	e.clientMu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("tidemark: producer: %w", err)
 	}
