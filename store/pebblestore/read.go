@@ -16,6 +16,9 @@ func (d *DB) Get(dst, key []byte) ([]byte, bool, error) {
 	if err := d.usable(); err != nil {
 		return dst, false, d.fail("get", err)
 	}
+	if len(key) == 0 {
+		return d.getEmpty(dst)
+	}
 	it, err := d.pebble.NewIter(&lookUp)
 	if err != nil {
 		return dst, false, d.fail("get", err)
@@ -28,6 +31,22 @@ func (d *DB) Get(dst, key []byte) ([]byte, bool, error) {
 		return dst, false, d.fail("get", err)
 	}
 	return dst, found, nil
+}
+
+// getEmpty reads the row with the empty key, which has no prefix to seek by.
+func (d *DB) getEmpty(dst []byte) ([]byte, bool, error) {
+	value, closer, err := d.pebble.Get(nil)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return dst, false, nil
+	}
+	if err != nil {
+		return dst, false, d.fail("get", err)
+	}
+	dst = append(dst, value...)
+	if err := closer.Close(); err != nil {
+		return dst, false, d.fail("get", err)
+	}
+	return dst, true, nil
 }
 
 // lookUp makes a point read ask the filters of the lowest level, too, where nearly all rows are. Pebble's Get does
