@@ -6,14 +6,24 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/tidemark/tidemark/internal/invariants"
 	"github.com/tidemark/tidemark/internal/verify/sim"
 )
 
 var (
 	first = flag.Uint64("first", 1, "first seed")
-	seeds = flag.Int("seeds", 200, "number of seeds")
+	seeds = flag.Int("seeds", defaultSeeds(), "number of seeds")
 	logs  = flag.Bool("logs", false, "print the log of every simulation")
 )
+
+// defaultSeeds is what the test command runs: 200, and some more with the race detector, which takes ten times as
+// long and shows what it shows within the first ones.
+func defaultSeeds() int {
+	if invariants.Enabled {
+		return 20
+	}
+	return 200
+}
 
 // play runs a script in a world of its own.
 func play(t *testing.T, s sim.Settings, script func(*sim.World)) {
