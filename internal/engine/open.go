@@ -115,7 +115,6 @@ func (e *Engine) discard(t *task) {
 // sight is what the group and the logs say about a task.
 type sight struct {
 	committed bool // the group has an offset for some input
-	missing   bool // and has none for some other
 	offsets   map[changelog.TopicPartition]changelog.Committed
 	meta      changelog.Metadata
 	metaErr   error
@@ -214,7 +213,6 @@ func (e *Engine) look(ctx context.Context, t *task) (*sight, error) {
 	for _, tp := range inputs {
 		c := s.offsets[tp]
 		if !c.Found {
-			s.missing = true
 			continue
 		}
 		s.committed = true

@@ -57,7 +57,6 @@ func (w *worker) runTask(t *task, start time.Time) int {
 		}
 	}
 	if n > 0 {
-		t.processed += int64(n)
 		w.e.processed.Add(int64(n))
 		t.sub.records.Add(float64(n))
 		if w.overFull() {

@@ -44,9 +44,8 @@ type task struct {
 	ends      []int64
 	out       output
 	poison    map[topicPartition]poisoned
-	dirty     bool // something to commit: processed records, or moved positions
-	first     bool // nothing committed yet by this task object
-	processed int64
+	dirty     bool          // something to commit: processed records, or moved positions
+	first     bool          // nothing committed yet by this task object
 	checkedBy *producer     // the incarnation whose open transactions were looked for
 	lastSeq   atomic.Uint64 // seq, for other goroutines
 	memory    taskMemory
