@@ -88,7 +88,9 @@ func (w *worker) step(t *task, in *input, r *kgo.Record) bool {
 	t.out.input = in
 	before := t.proc.Effects()
 	if err := t.proc.Process(in.source, rec); err != nil {
-		if storeFailure(err) {
+		var fault *processor.Error
+		if !errors.As(err, &fault) {
+			// State or output have failed, not the record: no policy may swallow that.
 			w.broken = &brokenTask{t, err}
 			return false
 		}
