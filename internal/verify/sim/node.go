@@ -130,10 +130,10 @@ func (n *Node) ended() bool {
 }
 
 // Crash ends the instance as kill -9 does, from any goroutine: nothing it still does gets out, and its disk is
-// what it was. keep says whether the next life finds it.
+// what it was. keep says whether the next life finds it. It does nothing once nothing is to fail any more.
 func (n *Node) Crash(keep bool) {
 	n.w.mu.Lock()
-	if n.dead {
+	if n.dead || n.w.calm {
 		n.w.mu.Unlock()
 		return
 	}

@@ -58,7 +58,11 @@ func (w *World) Random() {
 			w.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 		}
 	}
-	// From here on nothing fails any more.
+	// From here on nothing fails any more. The plans of instances end as well: a crash after the look at who is
+	// alive would leave the inputs to nobody.
+	w.mu.Lock()
+	w.calm = true
+	w.mu.Unlock()
 	for _, h := range faults {
 		h.Remove()
 	}
@@ -68,6 +72,12 @@ func (w *World) Random() {
 		w.startOne(w.freeName(names))
 	}
 	w.Produce(20)
+}
+
+func (w *World) isCalm() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calm
 }
 
 func (w *World) freeName(names []string) string {
@@ -97,7 +107,7 @@ func (w *World) startOne(name string) {
 		crash, keep := rng.IntN(2) == 0, rng.IntN(3) > 0
 		freeze := rng.IntN(2) == 0
 		at = func(n *Node, p engine.Point) {
-			if p != point || hits.Add(1) != hit {
+			if p != point || hits.Add(1) != hit || w.isCalm() {
 				return
 			}
 			w.note("%s is at %s: crash %v, else stall for %v with a freeze %v", n.client, p, crash, stall, freeze)

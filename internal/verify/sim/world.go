@@ -67,6 +67,7 @@ type World struct {
 	found  []*witness.Disk // what crashes left
 	report check.Report
 	judge  func(embedded.Request) embedded.Verdict
+	calm   bool                 // nothing is to fail any more, planned or not
 	mute   map[string]time.Time // group clients whose group requests are held back, and until when
 }
 
