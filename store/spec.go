@@ -2,19 +2,6 @@ package store
 
 import "fmt"
 
-// Kind is the type of a store.
-type Kind uint8
-
-// KeyValue is a store with one value per key.
-const KeyValue Kind = 1
-
-func (k Kind) String() string {
-	if k == KeyValue {
-		return "key-value"
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
-
 // Spec declares one store of a task.
 type Spec struct {
 	// ID is the stable name of the store.
@@ -25,14 +12,20 @@ type Spec struct {
 	KeySchema, ValueSchema string
 	// Changelog says whether Seal emits the changes of the store.
 	Changelog bool
+	// Layout says what its rows look like in the changelog. It is not kept in the DB. Nil means the layout of the kind:
+	// VersionedLayout, SessionLayout, ExpiringLayout, and for all others the rows as they are.
+	Layout Layout
 }
 
 // Change is one changed row of a sealed generation.
 type Change struct {
 	// Store is the index of the store in the specs given to Open.
 	Store int
-	// Key and Value are the encoded row. A nil Value means that the row was removed. The bytes never change.
+	// Key and Value are the encoded row, in the form of the changelog. A nil Value means that the row was removed. The
+	// bytes never change.
 	Key, Value []byte
+	// Header is what travels beside the value, nil if there is nothing.
+	Header []byte
 	// Time is the timestamp of the last write of the row, in ms since 1970.
 	Time int64
 }
