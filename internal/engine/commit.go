@@ -11,7 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark/changelog"
+	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/watermark"
 )
 
 // The commit protocol. The worker carries out steps 1, 2, 6 and 7, the committer steps 3, 4 and 5, so that
@@ -37,6 +39,7 @@ type flight struct {
 	writes  []topicPartition // every partition the worker's tasks write to
 	records int
 	bytes   int64
+	refused refusals
 	lastIn  *input // of the last record in it
 	lastOff int64
 	start   time.Time
@@ -50,6 +53,9 @@ type flightTask struct {
 	last      []*kgo.Record // last changelog record per changelog, nil when none was written
 	ends      []int64       // acknowledged ends, filled after the flush
 	progress  *changelog.Progress
+	told      []watermark.Broadcast // what the task has announced once this is committed
+	announced bool
+	tally     []processor.Counters
 }
 
 // outcome is what became of a flight.
@@ -103,6 +109,7 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 		}
 		f.tasks = append(f.tasks, ft)
 	}
+	w.announce(f, nowMs)
 	if err := w.openTransaction(ctx); err != nil {
 		w.cannotBegin(ctx, err)
 		return
@@ -110,7 +117,8 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 	for _, t := range w.tasks {
 		f.writes = append(f.writes, t.writes()...)
 	}
-	f.prod, f.bytes = prod, w.uncommitted
+	f.prod, f.bytes, f.refused = prod, w.uncommitted, w.refused
+	w.refused = nil
 	w.flight = f
 	w.uncommitted, w.sinceCommit = 0, 0
 	prod.begun = false
@@ -124,6 +132,11 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 	ft := flightTask{task: t, seq: t.seq + 1, last: make([]*kgo.Record, len(t.sub.changelogs))}
 	t.out.input = nil
+	if t.sub.Timed {
+		if err := t.proc.Tick(w.e.steady()); err != nil {
+			return ft, err
+		}
+	}
 	if err := t.proc.Flush(); err != nil {
 		return ft, err
 	}
@@ -156,6 +169,9 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 	}
 	w.emit(&kgo.Record{Topic: t.sub.progress, Partition: t.id.Partition, Key: []byte(changelog.ProgressKey), Value: value, Timestamp: time.UnixMilli(nowMs)})
 	ft.progress = p
+	if t.sub.Timed {
+		ft.tally = t.tally()
+	}
 	for _, in := range t.inputs {
 		ft.positions = append(ft.positions, in.position)
 	}
@@ -169,6 +185,7 @@ func (w *worker) land(ctx context.Context, l landing) {
 	if l.prod != nil {
 		w.prod.Store(l.prod)
 	}
+	f.prod.opened.Store(0)
 	m := w.e.cfg.Metrics
 	m.transactions.WithLabelValues(l.outcome.String()).Inc()
 	m.commitSeconds.Observe(w.e.cfg.Clock.Now().Sub(f.start).Seconds())
@@ -186,6 +203,7 @@ func (w *worker) land(ctx context.Context, l landing) {
 	}
 	w.limiter.committed()
 	w.failures, w.notBefore = 0, time.Time{}
+	f.refused.count(m)
 	w.e.cfg.CrashPoint(K7)
 	nowMs := w.e.cfg.Clock.Now().UnixMilli()
 	for _, ft := range f.tasks {
@@ -199,7 +217,7 @@ func (w *worker) land(ctx context.Context, l landing) {
 		w.e.cfg.Events.Commit(CommitInfo{Worker: w.n, Tasks: len(f.tasks), Records: f.records, Bytes: f.bytes, Took: w.e.cfg.Clock.Now().Sub(f.start)})
 	}
 	if w.failing != nil && !w.hasWork() {
-		w.e.fail(w.failing)
+		w.fail()
 		return
 	}
 	if len(w.pending) > 0 {
@@ -225,6 +243,13 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 		return
 	}
 	t.seq, t.ends, t.first = ft.seq, ft.ends, false
+	t.clocks = p.Section(changelog.SectionClocks)
+	if ft.told != nil {
+		t.told = ft.told
+	}
+	if ft.tally != nil {
+		w.e.cfg.Metrics.count(t.proc.Operators(), ft.tally)
+	}
 	t.lastSeq.Store(t.seq)
 	for i, in := range t.inputs {
 		in.committed = ft.positions[i]
@@ -245,6 +270,7 @@ func (w *worker) abort(ctx context.Context, cause string) {
 	p := w.prod.Load()
 	if p.begun {
 		p.begun = false
+		p.opened.Store(0)
 		if np, err := w.e.endAborted(ctx, p, w.writes()); err != nil {
 			w.e.fail(err)
 			return
@@ -293,6 +319,7 @@ func (w *worker) rollback(ctx context.Context) {
 	w.uncommitted, w.sinceCommit = 0, 0
 	w.forced = false
 	w.abortCause = ""
+	w.refused = nil
 	// The first failure of a row costs nothing; while the cause lasts, the same records would otherwise be
 	// processed and aborted without a pause.
 	if w.failures++; w.failures > 1 {
@@ -437,7 +464,7 @@ func (f *flight) acknowledged() {
 func (f *flight) offsets() ([]offsetCommit, error) {
 	var out []offsetCommit
 	for _, ft := range f.tasks {
-		md, err := changelog.Metadata{Seq: ft.seq, Writer: f.prod.writer, W: changelog.NoWatermark, Ends: ft.ends}.Text()
+		md, err := changelog.Metadata{Seq: ft.seq, Writer: f.prod.writer, W: ft.progress.W, Ends: ft.ends}.Text()
 		if err != nil {
 			return nil, err
 		}

@@ -256,7 +256,7 @@ func TestF6NobodyLeft(t *testing.T) {
 }
 
 // F29: user code takes longer than the transaction time-out. The transaction is aborted by the broker and its
-// records are processed again; Run goes on.
+// records are processed again; Run goes on. At half of the time-out there is a warning.
 func TestF29TransactionTimeout(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, map[string]int{"in": 2, "out": 2}, func(t *testing.T, s *scene) {
@@ -275,6 +275,9 @@ func TestF29TransactionTimeout(t *testing.T) {
 		s.counts("out", 120, 10)
 		if n.metric("transaction_aborts_total") == 0 {
 			t.Error("no transaction ran out of time: the test shows nothing")
+		}
+		if got := n.said("transaction is open for half of its time-out"); got == 0 || got > 2 {
+			t.Errorf("%d warnings at half of the time-out", got)
 		}
 	})
 }

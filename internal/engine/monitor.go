@@ -29,6 +29,7 @@ func (e *Engine) monitor(ctx context.Context) {
 	now := e.cfg.Clock.Now()
 	lagAt, topicsAt := now.Add(lagPeriod), now.Add(topicPeriod)
 	held := make(map[topicPartition]standstill)
+	warned := make(map[*worker]int64)
 	for {
 		select {
 		case <-ctx.Done():
@@ -37,6 +38,7 @@ func (e *Engine) monitor(ctx context.Context) {
 		}
 		now = e.cfg.Clock.Now()
 		e.coarse.Store(now.UnixMilli())
+		e.overtime(now, warned)
 		if now.After(lagAt) {
 			lagAt = now.Add(lagPeriod)
 			e.lags(ctx, now, held)

@@ -19,6 +19,9 @@ func (w *worker) runTask(t *task, start time.Time) int {
 	nowMs := start.UnixMilli()
 	single := len(t.inputs) == 1
 	for {
+		if t.proc.Moved() && !w.advance(t, start) {
+			break
+		}
 		var in *input
 		if single {
 			in = t.inputs[0]
@@ -31,6 +34,13 @@ func (w *worker) runTask(t *task, start time.Time) int {
 		}
 		if r.Attrs.IsControl() {
 			in.advance(r) // a transaction marker: nothing to do, but the position moves
+			n++
+			continue
+		}
+		if in.isControl(r) {
+			if !w.control(t, in, r) {
+				break
+			}
 			n++
 			continue
 		}
@@ -119,7 +129,6 @@ func storeFailure(err error) bool {
 
 // refuse applies the error policy to a record that has left nothing behind.
 func (w *worker) refuse(t *task, in *input, r *kgo.Record, re *RecordError) bool {
-	w.e.cfg.Metrics.recordErrors.WithLabelValues(t.sub.id, re.Stage).Inc()
 	var dead *kgo.Record
 	if w.e.cfg.OnError == DeadLetter {
 		dead = w.deadLetter(r, re)
@@ -129,7 +138,7 @@ func (w *worker) refuse(t *task, in *input, r *kgo.Record, re *RecordError) bool
 		}
 	}
 	if dead == nil {
-		w.failing = re
+		w.failing = &failed{RecordError: re, sub: t.sub.id}
 		w.forced = true
 		return false
 	}
@@ -137,7 +146,10 @@ func (w *worker) refuse(t *task, in *input, r *kgo.Record, re *RecordError) bool
 		zap.Int32("partition", in.partition), zap.Int64("offset", r.Offset), zap.String("stage", re.Stage),
 		zap.String("operator", re.Operator), zap.Error(re.Err))
 	w.emit(dead)
-	w.e.cfg.Metrics.deadLetters.WithLabelValues(t.sub.id).Inc()
+	if w.refused == nil {
+		w.refused = make(refusals)
+	}
+	w.refused[refusal{t.sub.id, re.Stage}]++
 	in.advance(r)
 	t.dirty = true
 	return true

@@ -26,6 +26,11 @@ type producer struct {
 	writer uint64 // random, names this incarnation in progress records
 	id     int64  // producer id, for the look at open transactions
 	begun  bool   // the worker's: a transaction is open
+	// opened is when the transaction that has not been heard of yet began, wall clock in ms, 0 without one.
+	opened atomic.Int64
+	now    func() time.Time
+
+	promise func(*kgo.Record, error) // produced, made once and not per record
 
 	mu       sync.Mutex
 	firstErr error
@@ -49,7 +54,8 @@ type producer struct {
 // newProducer makes and initialises a producer. Initialising ends whatever an earlier incarnation with the
 // same id left open.
 func (e *Engine) newProducer(ctx context.Context, txnID string) (*producer, error) {
-	p := &producer{txnID: txnID, writer: e.random(), clean: make(map[topicPartition]bool)}
+	p := &producer{txnID: txnID, writer: e.random(), now: e.cfg.Clock.Now, clean: make(map[topicPartition]bool)}
+	p.promise = p.produced
 	opts := []kgo.Opt{kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression())} // a default only
 	opts = append(opts, e.cfg.Client...)
 	opts = append(opts,
@@ -137,6 +143,7 @@ func (p *producer) begin() error {
 		if err := p.client.BeginTransaction(); err != nil {
 			return err
 		}
+		p.opened.Store(p.now().UnixMilli())
 	}
 	p.begun = true
 	return nil

@@ -30,6 +30,8 @@ type worker struct {
 
 	// prod is replaced by the worker only; openers read it to look for open transactions.
 	prod atomic.Pointer[producer]
+	// current is the task that is processing a record, for the monitor.
+	current atomic.Pointer[task]
 
 	// The rest is the worker's own.
 	tasks   []*task
@@ -42,9 +44,10 @@ type worker struct {
 	nextTick    time.Time
 	forced      bool // commit as soon as no flight is in the air
 	limiter     limiter
-	sinceCommit int          // records processed in the current generation
-	failing     *RecordError // policy fail: commit what came before, then end Run
-	abortCause  string       // the open transaction must be aborted once no flight is in the air
+	sinceCommit int      // records processed in the current generation
+	failing     *failed  // policy fail: commit what came before, then end Run
+	refused     refusals // of the current generation
+	abortCause  string   // the open transaction must be aborted once no flight is in the air
 	broken      *brokenTask
 	stopping    bool
 	revokes     []*revocation
@@ -162,12 +165,13 @@ func (w *worker) between(ctx context.Context, now time.Time) {
 	}
 	if !now.Before(w.nextTick) {
 		w.sweep(ctx, now.UnixMilli())
+		w.tick(w.e.steady())
 	}
 	if w.due(now) {
 		w.takeOff(ctx, now)
 	}
 	if w.failing != nil && w.flight == nil && !w.hasWork() {
-		w.e.fail(w.failing) // the good prefix is committed
+		w.fail() // the good prefix is committed
 	}
 }
 
@@ -256,7 +260,9 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 		if TaskState(t.phase.Load()) != Running || t.lease.lost() || t.stalled(w.e) {
 			continue
 		}
+		w.current.Store(t)
 		n := w.runTask(t, now)
+		w.current.Store(nil)
 		if n > 0 {
 			worked = true
 			now = w.e.cfg.Clock.Now()
@@ -373,7 +379,7 @@ func (w *worker) emit(r *kgo.Record) {
 		w.pending = append(w.pending, r)
 		return
 	}
-	p.client.Produce(context.Background(), r, p.produced)
+	p.client.Produce(context.Background(), r, p.promise)
 }
 
 // openTransaction begins the current generation's transaction and produces what has been waiting for it.
@@ -383,7 +389,7 @@ func (w *worker) openTransaction(ctx context.Context) error {
 		return err
 	}
 	for i, r := range w.pending {
-		p.client.Produce(context.Background(), r, p.produced)
+		p.client.Produce(context.Background(), r, p.promise)
 		w.pending[i] = nil
 		if i == len(w.pending)/2 {
 			w.e.cfg.CrashPoint(K3)
