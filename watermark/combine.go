@@ -15,7 +15,9 @@ const (
 	AdvanceToMax
 	// AdvanceWithClock does the same and then keeps W at the delay of the
 	// strategy and 1 ms below the time of day. For sparse topics whose event time
-	// is the time of day; a replay does not repeat it.
+	// is the time of day; a replay does not repeat it. A task whose W the clock
+	// moves announces itself Active: it would be left out behind it, and nothing
+	// would move W there.
 	AdvanceWithClock
 )
 
@@ -37,8 +39,8 @@ func (a AllIdle) String() string {
 type Input struct {
 	// W is the watermark of the generator or the vector.
 	W int64
-	// Seen is the highest watermark of any part of the input, for AdvanceToMax:
-	// Vector.Max, and W itself for a source partition. Less than W counts as W.
+	// Seen is the highest event time of the input, Unknown for none: what
+	// PartitionTime falls back to. Combine does not look at it.
 	Seen int64
 	// Idle says that the input is silent, so that the others do not wait for it.
 	Idle bool
@@ -55,8 +57,9 @@ type Input struct {
 // for another that is idle; when all have finished, so has the node.
 //
 // When all are idle, the rule says what happens; only AdvanceWithClock looks at
-// now, the time of day, and delay, both in milliseconds. A node without inputs
-// is idle and keeps prev.
+// now, the time of day, and delay, both in milliseconds. For AdvanceToMax, the W
+// of an idle repartition input is Vector.Max. A node without inputs is idle and
+// keeps prev.
 func Combine(prev int64, inputs []Input, all AllIdle, now, delay int64) (w int64, idle bool) {
 	least, top, group := int64(Finished), int64(Unknown), int64(Unknown)
 	var open, active, groupActive bool
@@ -66,7 +69,7 @@ func Combine(prev int64, inputs []Input, all AllIdle, now, delay int64) (w int64
 			continue
 		}
 		open = true
-		top = max(top, in.W, in.Seen)
+		top = max(top, in.W)
 		switch {
 		case in.Max:
 			group = max(group, in.W)
@@ -93,17 +96,4 @@ func Combine(prev int64, inputs []Input, all AllIdle, now, delay int64) (w int64
 		return max(prev, top, below(now, delay)), true
 	}
 	return prev, true
-}
-
-// StateOf returns the state in which a task announces the result of Combine to
-// the tasks behind it. A task whose W the clock moves is active: the clock
-// speaks for its inputs, and nothing would move W behind it otherwise.
-func StateOf(w int64, idle bool, all AllIdle) State {
-	switch {
-	case w == Finished:
-		return Done
-	case idle && all != AdvanceWithClock:
-		return Idle
-	}
-	return Active
 }

@@ -13,11 +13,6 @@ const (
 	ControlValue = "\x01"
 )
 
-// IsControl reports whether a record with this first header is a control record.
-func IsControl(key string, value []byte) bool {
-	return key == ControlHeader && string(value) == ControlValue
-}
-
 // ErrControl marks bytes that are not a control record: cut, damaged, or with
 // fields that cannot be. Test with errors.Is.
 var ErrControl = errors.New("not a control record")

@@ -7,12 +7,12 @@ import (
 	"github.com/tidemark/tidemark/internal/wire"
 )
 
-// ErrState marks bytes that are not the state of a generator or a vector, and
-// the state of a generator that is too long. Test with errors.Is.
+// ErrState marks bytes that are not the state of a generator or a vector. Test
+// with errors.Is.
 var ErrState = errors.New("bad watermark state")
 
-// MaxState is the number of bytes the state of a generator may take: it
-// travels in every progress record.
+// MaxState is the number of bytes the state of a generator should not exceed,
+// since it travels in every progress record. New checks a new generator.
 const MaxState = 256
 
 // Record is what a generator may look at. It belongs to the caller, who
@@ -43,17 +43,6 @@ type Generator interface {
 	Append(dst []byte) []byte
 	// Restore sets the state from what Append wrote. It does not keep b.
 	Restore(b []byte) error
-}
-
-// AppendState appends the state of g to dst, and returns ErrState and dst as it
-// was if the state is longer than MaxState.
-func AppendState(dst []byte, g Generator) ([]byte, error) {
-	n := len(dst)
-	out := g.Append(dst)
-	if len(out)-n > MaxState {
-		return dst[:n], fmt.Errorf("watermark: state of a generator has %d bytes, more than %d: %w", len(out)-n, MaxState, ErrState)
-	}
-	return out, nil
 }
 
 const stateVersion = 1

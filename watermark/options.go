@@ -66,8 +66,12 @@ func Custom(name string, generate func() Generator) Option {
 		switch {
 		case name == "" || generate == nil:
 			b.fail("Custom", "needs a name and a function")
-		case generate() == nil:
-			b.fail("Custom", "%s makes a nil generator", name)
+		default:
+			if g := generate(); g == nil {
+				b.fail("Custom", "%s makes a nil generator", name)
+			} else if n := len(g.Append(nil)); n > MaxState {
+				b.fail("Custom", "the state of %s has %d bytes, more than %d", name, n, MaxState)
+			}
 		}
 		b.Name = "custom " + name
 		b.New = func() Generator {

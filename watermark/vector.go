@@ -134,8 +134,10 @@ func (v *Vector) update() {
 // are done.
 func (v *Vector) Watermark() (w int64, idle bool) { return v.w, v.idle }
 
-// Max returns the highest watermark any task has announced, Unknown for none:
-// Input.Seen of this input.
+// Max returns the highest watermark of any task that is not done, and at least
+// W; Unknown for none. It is what to give Combine as the W of an idle input
+// under AdvanceToMax, so that the order in which upstream tasks fell silent
+// makes no difference.
 func (v *Vector) Max() int64 {
 	top := v.w
 	for _, e := range v.Entries() {
