@@ -11,9 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark/changelog"
-	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
-	"github.com/tidemark/tidemark/watermark"
 )
 
 // The commit protocol. The worker carries out steps 1, 2, 6 and 7, the committer steps 3, 4 and 5, so that
@@ -53,9 +51,6 @@ type flightTask struct {
 	last      []*kgo.Record // last changelog record per changelog, nil when none was written
 	ends      []int64       // acknowledged ends, filled after the flush
 	progress  *changelog.Progress
-	told      []watermark.Broadcast // what the task has announced once this is committed
-	announced bool
-	tally     []processor.Counters
 }
 
 // outcome is what became of a flight.
@@ -109,7 +104,6 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 		}
 		f.tasks = append(f.tasks, ft)
 	}
-	w.announce(f, nowMs)
 	if err := w.openTransaction(ctx); err != nil {
 		w.cannotBegin(ctx, err)
 		return
@@ -132,11 +126,6 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 	ft := flightTask{task: t, seq: t.seq + 1, last: make([]*kgo.Record, len(t.sub.changelogs))}
 	t.out.input = nil
-	if t.sub.Timed {
-		if err := t.proc.Tick(w.e.steady()); err != nil {
-			return ft, err
-		}
-	}
 	if err := t.proc.Flush(); err != nil {
 		return ft, err
 	}
@@ -169,9 +158,6 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 	}
 	w.emit(&kgo.Record{Topic: t.sub.progress, Partition: t.id.Partition, Key: []byte(changelog.ProgressKey), Value: value, Timestamp: time.UnixMilli(nowMs)})
 	ft.progress = p
-	if t.sub.Timed {
-		ft.tally = t.tally()
-	}
 	for _, in := range t.inputs {
 		ft.positions = append(ft.positions, in.position)
 	}
@@ -243,13 +229,6 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 		return
 	}
 	t.seq, t.ends, t.first = ft.seq, ft.ends, false
-	t.clocks = p.Section(changelog.SectionClocks)
-	if ft.told != nil {
-		t.told = ft.told
-	}
-	if ft.tally != nil {
-		w.e.cfg.Metrics.count(t.proc.Operators(), ft.tally)
-	}
 	t.lastSeq.Store(t.seq)
 	for i, in := range t.inputs {
 		in.committed = ft.positions[i]
@@ -464,7 +443,7 @@ func (f *flight) acknowledged() {
 func (f *flight) offsets() ([]offsetCommit, error) {
 	var out []offsetCommit
 	for _, ft := range f.tasks {
-		md, err := changelog.Metadata{Seq: ft.seq, Writer: f.prod.writer, W: ft.progress.W, Ends: ft.ends}.Text()
+		md, err := changelog.Metadata{Seq: ft.seq, Writer: f.prod.writer, W: changelog.NoWatermark, Ends: ft.ends}.Text()
 		if err != nil {
 			return nil, err
 		}
