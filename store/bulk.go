@@ -14,6 +14,10 @@ type Bulk struct {
 	db      DB
 	specs   []Spec
 	numbers []uint16
+	dues    []int
+	layouts []Layout
+	floors  [][]byte
+	dropped []bool // by store: the floor is above that of the DB
 	catalog catalog
 	limit   int64
 	seed    maphash.Seed
@@ -22,6 +26,8 @@ type Bulk struct {
 	bytes   int64
 	empty   bool // the DB held nothing, and nothing was loaded so far
 	done    bool
+	loading bool
+	buf     []byte
 }
 
 // bulkPart holds one store: a generation of its own, with the last value of every key.
@@ -38,7 +44,12 @@ func NewBulk(db DB, specs []Spec, limit int64) (*Bulk, error) {
 	if err != nil {
 		return nil, err
 	}
+	specs, dues := withDues(specs)
 	numbers, _, err := c.resolve(specs)
+	if err != nil {
+		return nil, err
+	}
+	floors, err := readFloors(db, numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +57,8 @@ func NewBulk(db DB, specs []Spec, limit int64) (*Bulk, error) {
 		limit = 64 << 20
 	}
 	b := &Bulk{
-		db: db, specs: specs, numbers: numbers, catalog: c, limit: limit, seed: maphash.MakeSeed(), empty: fresh,
+		db: db, specs: specs, numbers: numbers, dues: dues, layouts: layoutsOf(specs), floors: floors,
+		dropped: make([]bool, len(specs)), catalog: c, limit: limit, seed: maphash.MakeSeed(), empty: fresh,
 		parts: make([]bulkPart, len(specs)),
 	}
 	b.reset()
@@ -60,12 +72,36 @@ func (b *Bulk) reset() {
 	}
 }
 
-// Add takes one change of the store with that index in the specs. A nil value removes the row; a later Add wins. It
-// copies what it keeps.
-func (b *Bulk) Add(store int, key, value []byte, time int64) error {
+// Expire raises the floor of a store, as State.Expire does: rows below are not restored, and leave the DB.
+func (b *Bulk) Expire(store int, floor []byte) {
+	if bytes.Compare(floor, b.floors[store]) > 0 {
+		b.floors[store] = bytes.Clone(floor)
+		b.dropped[store] = true
+	}
+}
+
+// Add takes one change of the store with that index in the specs, as Seal has emitted it: key, value, header and
+// timestamp in ms. A nil value removes the row; a later Add wins. It copies what it keeps.
+func (b *Bulk) Add(store int, key, value, header []byte, time int64) error {
 	if b.done {
 		return errors.New("store: bulk: used after Finish")
 	}
+	if l := b.layouts[store]; l != nil {
+		var err error
+		if key, value, err = l.Import(b.buf[:0], key, value, header, time); err != nil {
+			return fmt.Errorf("store: bulk: %s: %w: %w", b.specs[store].ID, ErrCorrupt, err)
+		}
+		if n := len(key) + len(value); n > cap(b.buf) {
+			b.buf = make([]byte, 0, 2*n)
+		}
+	}
+	if bytes.Compare(key, b.floors[store]) < 0 {
+		return nil
+	}
+	return b.add(store, key, value, time)
+}
+
+func (b *Bulk) add(store int, key, value []byte, time int64) error {
 	p := &b.parts[store]
 	hash := uint32(maphash.Bytes(b.seed, key))
 	e := p.find(hash, key)
@@ -89,8 +125,36 @@ func (b *Bulk) Add(store int, key, value []byte, time int64) error {
 		e.vlen = uint32(len(row) - head)
 	}
 	e.slab, e.off = b.slabs.keep(&p.gen, row)
-	if b.bytes += int64(len(row)); b.bytes >= b.limit {
+	if b.bytes += int64(len(row)); b.bytes >= b.limit && !b.loading {
 		return b.load(nil)
+	}
+	return nil
+}
+
+// addDues adds the due times of the rows in memory.
+func (b *Bulk) addDues() error {
+	b.loading = true
+	defer func() { b.loading = false }()
+	for i, d := range b.dues {
+		if d < 0 {
+			continue
+		}
+		g := &b.parts[i].gen
+		for n := range g.entries {
+			e := &g.entries[n]
+			row := g.dbValue(e)
+			if row == nil {
+				continue
+			}
+			t, ok := dueTime(b.specs[i].Kind, g.key(e), row[timeLen:])
+			if !ok {
+				return fmt.Errorf("store: bulk: %s: row %q has no due time: %w", b.specs[i].ID, g.key(e), ErrCorrupt)
+			}
+			b.buf = append(AppendTimeKey(b.buf[:0], t), g.key(e)...)
+			if err := b.add(d, b.buf, []byte{}, 0); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -118,11 +182,18 @@ func (b *Bulk) Finish(progress []byte) error {
 		return errors.New("store: bulk: used after Finish")
 	}
 	b.done = true
-	return b.load([]meta{{progressKey, progress}, {storesKey, b.catalog.append(nil)}})
+	m := []meta{{progressKey, progress}, {storesKey, b.catalog.append(nil)}}
+	if hasFloors(b.floors) {
+		m = append([]meta{{floorsKey, appendFloors(nil, b.numbers, b.floors)}}, m...)
+	}
+	return b.load(m)
 }
 
 // load writes what is in memory as one run.
 func (b *Bulk) load(m []meta) error {
+	if err := b.addDues(); err != nil {
+		return err
+	}
 	gs := gens{base: 1}
 	for i := range b.parts {
 		g := &b.parts[i].gen
@@ -134,7 +205,7 @@ func (b *Bulk) load(m []meta) error {
 		gs.push(g)
 	}
 	r := newLayerRun(&gs, b.numbers, m)
-	r.skipDeletes = b.empty
+	r.skipDeletes, r.floors, r.dropped = b.empty, b.floors, b.dropped
 	if err := b.db.Load(r); err != nil {
 		return fmt.Errorf("store: bulk load: %w", err)
 	}

@@ -39,7 +39,7 @@ func testBulk(t *testing.T, limit int64, seed uint64) {
 				delete(models[store], key)
 			}
 			buf := []byte(key)
-			if err := b.Add(store, buf, value, int64(rng.IntN(10))); err != nil {
+			if err := b.Add(store, buf, value, nil, int64(rng.IntN(10))); err != nil {
 				t.Fatal(err)
 			}
 			clear(buf) // it must have copied what it keeps
@@ -78,7 +78,7 @@ func TestBulkTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(b.Add(0, []byte("k"), []byte("1"), 1), b.Add(0, []byte("k"), []byte("2"), 2), b.Finish(nil))
+	err = errors.Join(b.Add(0, []byte("k"), []byte("1"), nil, 1), b.Add(0, []byte("k"), []byte("2"), nil, 2), b.Finish(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestBulkTime(t *testing.T) {
 	if err != nil || r.Value != "2" || r.Time != 2 {
 		t.Errorf("%+v %v", r, err)
 	}
-	if err := b.Add(0, nil, nil, 0); err == nil {
+	if err := b.Add(0, nil, nil, nil, 0); err == nil {
 		t.Error("add after finish")
 	}
 	if err := b.Finish(nil); err == nil {
@@ -102,7 +102,7 @@ func TestBulkCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Add(0, []byte("k"), []byte("1"), 1); err != nil {
+	if err := b.Add(0, []byte("k"), []byte("1"), nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(db, specs, Options{}); !errors.Is(err, ErrPartial) {
@@ -117,7 +117,7 @@ func TestBulkCutShort(t *testing.T) {
 	if b, err = NewBulk(db, specs, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Add(0, []byte("k"), nil, 1); err != nil {
+	if err := b.Add(0, []byte("k"), nil, nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	if s := openWith(t, db, specs...); string(s.Progress()) != "P" {
@@ -133,7 +133,7 @@ func TestBulkSpills(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 1000 { // of about 70 bytes
-		if err := b.Add(0, fmt.Append(nil, n), []byte("0123456789"), 1); err != nil {
+		if err := b.Add(0, fmt.Append(nil, n), []byte("0123456789"), nil, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,13 +149,13 @@ func TestBulkTombstones(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(b.Add(0, []byte("k"), nil, 1), b.Finish(nil)); err != nil || db.deletes != 0 {
+	if err := errors.Join(b.Add(0, []byte("k"), nil, nil, 1), b.Finish(nil)); err != nil || db.deletes != 0 {
 		t.Errorf("%d deletes in an empty DB, %v", db.deletes, err)
 	}
 	if b, err = NewBulk(db, []Spec{{ID: "a"}}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(b.Add(0, []byte("k"), nil, 1), b.Finish(nil)); err != nil || db.deletes != 1 {
+	if err := errors.Join(b.Add(0, []byte("k"), nil, nil, 1), b.Finish(nil)); err != nil || db.deletes != 1 {
 		t.Errorf("%d deletes, want 1, %v", db.deletes, err)
 	}
 }

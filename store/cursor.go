@@ -15,6 +15,7 @@ type Cursor[V any] struct {
 	v       *View[V]
 	sources []source[V]
 	at      int // source of the present row, -1 before the first row
+	strip   int // leading bytes of the keys that the caller does not see
 	key     []byte
 	err     error
 }
@@ -32,22 +33,24 @@ type source[V any] struct {
 // means up to the last row. It sees all writes made before the call; of a row written during the scan it may show
 // either state.
 func (v *View[V]) Scan(lo, hi []byte) (*Cursor[V], error) {
-	s := v.s
-	number := s.numbers[v.store]
-	end := appendKey(nil, number+1, nil)
-	if hi != nil {
-		end = appendKey(nil, number, hi)
-	}
-	it, err := s.db.Scan(appendKey(nil, number, lo), end)
-	if err != nil {
-		return nil, fmt.Errorf("store: %s: scan: %w", v.id(), err)
-	}
 	c := &Cursor[V]{v: v, at: -1}
+	if v.expired(lo) {
+		lo = v.floor
+	}
 	v.sortDirty()
 	rowKey := func(i uint32) []byte { return v.key(v.row(i)) }
 	for _, run := range v.dirtyRuns {
 		c.sources = append(c.sources, source[V]{rows: cutRun(run, lo, hi, rowKey)})
 	}
+	if err := v.scanCommitted(c, lo, hi); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// scanCommitted adds everything but the dirty rows of the current generation to a cursor.
+func (v *View[V]) scanCommitted(c *Cursor[V], lo, hi []byte) error {
+	s := v.s
 	if g := s.sealed; g != nil {
 		if v.sealedRun == nil {
 			v.sealedRun = g.sorted([]uint64{}, v.store)
@@ -68,11 +71,25 @@ func (v *View[V]) Scan(lo, hi []byte) (*Cursor[V], error) {
 			c.sources = append(c.sources, source[V]{refs: cutRun(run, lo, hi, s.committedGens.key), gens: &s.committedGens})
 		}
 	}
+	return v.scanDB(c, lo, hi)
+}
+
+// scanDB adds the last source, the DB, and makes the cursor ready.
+func (v *View[V]) scanDB(c *Cursor[V], lo, hi []byte) error {
+	number := v.s.numbers[v.store]
+	end := appendKey(nil, number+1, nil)
+	if hi != nil {
+		end = appendKey(nil, number, hi)
+	}
+	it, err := v.s.db.Scan(appendKey(nil, number, lo), end)
+	if err != nil {
+		return fmt.Errorf("store: %s: scan: %w", v.id(), err)
+	}
 	c.sources = append(c.sources, source[V]{it: it})
 	for i := range c.sources {
 		c.head(&c.sources[i])
 	}
-	return c, nil
+	return nil
 }
 
 // sortDirty brings dirtyRuns up to date. As in part.sort, runs of like size are merged.
@@ -176,7 +193,7 @@ func (c *Cursor[V]) encoded() (row []byte, ok bool) {
 }
 
 // Key returns the encoded key, valid until the next call of Next or Close.
-func (c *Cursor[V]) Key() []byte { return c.key }
+func (c *Cursor[V]) Key() []byte { return c.key[c.strip:] }
 
 // Value returns the decoded value; it stays valid.
 func (c *Cursor[V]) Value() (V, error) {
@@ -210,11 +227,10 @@ func (c *Cursor[V]) Err() error { return c.err }
 
 // Close ends the scan and returns its error.
 func (c *Cursor[V]) Close() error {
-	n := len(c.sources)
-	if n == 0 {
-		return c.err
+	var err error
+	if n := len(c.sources); n > 0 && c.sources[n-1].it != nil {
+		err = c.sources[n-1].it.Close()
 	}
-	err := c.sources[n-1].it.Close()
 	c.sources, c.at = nil, -1
 	return errors.Join(c.err, err)
 }

@@ -48,7 +48,8 @@ type Iterator interface {
 	Close() error
 }
 
-// Run is a sequence of sets and deletes with distinct, ascending keys.
+// Run is a sequence of sets, deletes and range deletes with distinct, ascending keys. No key lies inside a range that was
+// deleted before it in the run.
 type Run interface {
 	// Next moves to the next operation and reports whether there is one.
 	Next() bool
@@ -57,4 +58,7 @@ type Run interface {
 	// Value returns the value to set, valid until the next call of Next; nil deletes the row. A DB must not take an
 	// empty value for nil.
 	Value() []byte
+	// End returns the end of a range delete, which removes the rows with Key() <= key < End(), valid until the next call
+	// of Next; nil for a set or a delete.
+	End() []byte
 }

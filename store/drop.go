@@ -16,7 +16,7 @@ func Drop(db DB, ids ...string) error {
 	}
 	r := &dropRun{db: db}
 	c.stores = slices.DeleteFunc(c.stores, func(s numbered) bool {
-		if !slices.Contains(ids, s.spec.ID) {
+		if !slices.Contains(ids, s.spec.ID) && !slices.ContainsFunc(ids, func(id string) bool { return dueID(id) == s.spec.ID }) {
 			return false
 		}
 		r.numbers = append(r.numbers, s.number)
@@ -40,9 +40,11 @@ func Stores(db DB) ([]Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	specs := make([]Spec, len(c.stores))
-	for i, s := range c.stores {
-		specs[i] = s.spec
+	var specs []Spec
+	for _, s := range c.stores {
+		if s.spec.Kind != due {
+			specs = append(specs, s.spec)
+		}
 	}
 	return specs, nil
 }
@@ -60,6 +62,7 @@ type dropRun struct {
 
 func (r *dropRun) Key() []byte   { return r.key }
 func (r *dropRun) Value() []byte { return r.value }
+func (r *dropRun) End() []byte   { return nil }
 
 func (r *dropRun) Next() bool {
 	if len(r.meta) > 0 {

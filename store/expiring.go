@@ -7,7 +7,9 @@ import "github.com/tidemark/tidemark/codec"
 type ExpiringView[V any] struct{ v *View[V] }
 
 // ExpiringViewOf returns the view of a store of kind Expiring. It is the same view on every call for one State.
-func ExpiringViewOf[V any](s *State, store string, c codec.Codec[V]) (*ExpiringView[V], error) { panic("") }
+func ExpiringViewOf[V any](s *State, store string, c codec.Codec[V]) (*ExpiringView[V], error) {
+	panic("")
+}
 
 // Get returns the value of key if it is good at now: now < until.
 func (v *ExpiringView[V]) Get(key []byte, now int64) (val V, ok bool, err error) { panic("") }

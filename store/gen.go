@@ -39,6 +39,8 @@ type gen struct {
 	no      uint32
 	entries []entry
 	start   []uint32 // of each store in entries, and the end
+	spans   []span   // of grouped stores
+	floors  [][]byte // at its end
 	slabs   [][]byte
 	bytes   int64 // of the encoded rows
 	clean   int64 // view bytes that become clean when it is committed
@@ -156,6 +158,14 @@ func (s *slabs) keep(g *gen, row []byte) (slab, off uint32) {
 	}
 	g.bytes += int64(len(row))
 	return uint32(len(g.slabs) - 1), uint32(at)
+}
+
+// claim makes bytes that were built by appending to the slice of room stay. Others are left alone.
+func (s *slabs) claim(b []byte) {
+	at := len(s.current)
+	if len(b) > 0 && cap(s.current)-at >= len(b) && unsafe.SliceData(b) == unsafe.SliceData(s.current[at:at+1]) {
+		s.current = s.current[:at+len(b)]
+	}
 }
 
 // appendKey appends the key of a row with its store number.

@@ -19,6 +19,12 @@ type memDB struct {
 
 type memRow struct{ key, value []byte }
 
+// memOp is a row to set or delete, or a range to delete.
+type memOp struct {
+	memRow
+	end []byte
+}
+
 func (m *memDB) snapshot() ([]memRow, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,54 +64,79 @@ func (m *memDB) Scan(lo, hi []byte) (Iterator, error) {
 }
 
 func (m *memDB) Apply(b *Batch) error {
-	ops := make([]memRow, 0, b.Len())
-	b.All(func(k, v []byte) { ops = append(ops, cloneMem(k, v)) })
-	slices.SortStableFunc(ops, func(x, y memRow) int { return bytes.Compare(x.key, y.key) })
-	last := ops[:0]
-	for i, op := range ops {
-		if i+1 < len(ops) && bytes.Equal(op.key, ops[i+1].key) {
-			continue
-		}
-		last = append(last, op)
+	rows, err := m.snapshot()
+	if err != nil {
+		return err
 	}
-	return m.merge(last)
+	var ops []memOp
+	flush := func() {
+		slices.SortStableFunc(ops, func(x, y memOp) int { return bytes.Compare(x.key, y.key) })
+		last := ops[:0]
+		for i, op := range ops {
+			if i+1 < len(ops) && bytes.Equal(op.key, ops[i+1].key) {
+				continue
+			}
+			last = append(last, op)
+		}
+		rows, ops = mergeMem(rows, last), nil
+	}
+	b.All(func(k, v, end []byte) {
+		if end == nil {
+			ops = append(ops, cloneMem(k, v, nil))
+			return
+		}
+		flush()
+		rows = mergeMem(rows, []memOp{cloneMem(k, nil, end)})
+	})
+	flush()
+	return m.replace(rows)
 }
 
 func (m *memDB) Load(r Run) error {
-	var ops []memRow
-	for r.Next() {
-		ops = append(ops, cloneMem(r.Key(), r.Value()))
-	}
-	return m.merge(ops)
-}
-
-// cloneMem keeps the difference between a nil and an empty value.
-func cloneMem(k, v []byte) memRow {
-	row := memRow{key: bytes.Clone(k)}
-	if v != nil {
-		row.value = append([]byte{}, v...)
-	}
-	return row
-}
-
-func (m *memDB) merge(ops []memRow) error {
 	old, err := m.snapshot()
 	if err != nil {
 		return err
 	}
+	var ops []memOp
+	for r.Next() {
+		ops = append(ops, cloneMem(r.Key(), r.Value(), r.End()))
+	}
+	return m.replace(mergeMem(old, ops))
+}
+
+// cloneMem keeps the difference between a nil and an empty value.
+func cloneMem(k, v, end []byte) memOp {
+	op := memOp{memRow{key: bytes.Clone(k)}, bytes.Clone(end)}
+	if v != nil {
+		op.value = append([]byte{}, v...)
+	}
+	return op
+}
+
+// mergeMem returns the rows after operations with ascending keys.
+func mergeMem(old []memRow, ops []memOp) []memRow {
 	rows := make([]memRow, 0, len(old)+len(ops))
 	for _, op := range ops {
 		n, found := seekMem(old, op.key)
 		rows = append(rows, old[:n]...)
 		old = old[n:]
-		if found {
+		switch {
+		case op.end != nil:
+			if n, _ := seekMem(old, op.end); bytes.Compare(op.key, op.end) < 0 {
+				old = old[n:]
+			}
+			continue
+		case found:
 			old = old[1:]
 		}
 		if op.value != nil {
-			rows = append(rows, op)
+			rows = append(rows, op.memRow)
 		}
 	}
-	rows = append(rows, old...)
+	return append(rows, old...)
+}
+
+func (m *memDB) replace(rows []memRow) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

@@ -9,6 +9,7 @@ import (
 
 // Meta rows have keys that begin with a zero byte, rows of stores with the number of the store.
 const (
+	floorsKey   = "\x00floors"
 	progressKey = "\x00progress"
 	storesKey   = "\x00stores"
 	firstNumber = 0x0100
@@ -158,7 +159,9 @@ func (c *catalog) resolve(specs []Spec) (numbers []uint16, added []string, err e
 			at = len(c.stores)
 			c.stores = append(c.stores, numbered{want, c.next})
 			c.next++
-			added = append(added, want.ID)
+			if want.Kind != due {
+				added = append(added, want.ID)
+			}
 		}
 		have := &c.stores[at]
 		if s := have.spec; s.Kind != want.Kind || s.KeySchema != want.KeySchema || s.ValueSchema != want.ValueSchema {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -20,6 +21,8 @@ type Frozen struct {
 	upTo     uint32
 	progress []byte
 	stores   []byte
+	floors   [][]byte
+	dropped  []bool // by store: the floor is above that of the DB
 	now      int64
 	bytes    int64
 	records  int64
@@ -40,8 +43,11 @@ func (s *State) Freeze(now int64, force bool) *Frozen {
 	f := &Frozen{
 		db: s.db, gens: s.committedGens, numbers: s.numbers, upTo: s.committed,
 		progress: s.layerProgress, stores: s.catalog.append(nil), now: now,
-		bytes: s.layerBytes, records: s.layerRecords,
+		bytes: s.layerBytes, records: s.layerRecords, floors: s.committedFloors, dropped: make([]bool, len(s.specs)),
 		flush: s.applied && now-s.appliedAt >= maxUnflushed,
+	}
+	for i, floor := range f.floors {
+		f.dropped[i] = !bytes.Equal(floor, s.persistedFloors[i])
 	}
 	s.flight = f
 	s.frozen, s.active = s.active, newLayer(len(s.specs), s.committed)
@@ -59,7 +65,12 @@ func (f *Frozen) Write() error {
 }
 
 func (f *Frozen) write() error {
-	r := newLayerRun(&f.gens, f.numbers, []meta{{progressKey, f.progress}, {storesKey, f.stores}})
+	m := []meta{{progressKey, f.progress}, {storesKey, f.stores}}
+	if hasFloors(f.floors) {
+		m = append([]meta{{floorsKey, appendFloors(nil, f.numbers, f.floors)}}, m...)
+	}
+	r := newLayerRun(&f.gens, f.numbers, m)
+	r.floors, r.dropped = f.floors, f.dropped
 	if !f.small() {
 		if err := f.db.Load(r); err != nil {
 			return fmt.Errorf("store: persist: %w", err)
@@ -68,7 +79,9 @@ func (f *Frozen) write() error {
 	}
 	var b Batch
 	for r.Next() {
-		if v := r.Value(); v != nil {
+		if end := r.End(); end != nil {
+			b.DeleteRange(r.Key(), end)
+		} else if v := r.Value(); v != nil {
 			b.Set(r.Key(), v)
 		} else {
 			b.Delete(r.Key())
@@ -99,7 +112,7 @@ func (s *State) Finish() error {
 		return f.err
 	}
 	s.flight, s.frozen = nil, nil
-	s.persisted = f.upTo
+	s.persisted, s.persistedFloors = f.upTo, f.floors
 	s.committedGens.drop(f.upTo)
 	s.progress = f.progress
 	s.added = nil

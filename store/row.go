@@ -20,6 +20,7 @@ type Row[V any] struct {
 
 	used  bool   // since the hand of the clock came by
 	live  bool   // the slot holds a row
+	fresh bool   // made in the current generation: nothing older knows of it
 	touch uint32 // epoch of the view in which it was last changed
 	last  uint64 // position of its newest encoding, 0 if that is in the DB, or nowhere
 	mark  uint32 // generation in which it was last changed
@@ -115,9 +116,12 @@ func (v *View[V]) insert(key []byte, hash uint32, enc int) *Row[V] {
 // drop takes a row out of the view. Its committed version, if it is in a layer, is indexed there: from now on that is
 // the only way to it. The caller has taken it out of cleanBytes.
 func (v *View[V]) drop(i uint32) {
-	v.s.inView[v.store] = false
 	r := v.row(i)
-	hash := v.s.hash(v.key(r))
+	key := v.key(r)
+	hash := v.s.hash(key)
+	if !r.fresh && !v.expiredForGood(key) {
+		v.s.ceilings[v.store].raise(key)
+	}
 	if r.last != 0 {
 		v.s.index(v.store, hash, r.last)
 	}
@@ -157,12 +161,15 @@ func (v *View[V]) sweep(n int) (wrapped bool) {
 		if !r.live || r.mark > v.s.committed || i == v.at {
 			continue
 		}
-		if r.used {
+		expired := v.expired(v.key(r))
+		if r.used && !expired {
 			r.used = false
 			continue
 		}
 		v.s.cleanBytes -= v.size(r)
-		v.checkClean(r)
+		if !expired {
+			v.checkClean(r)
+		}
 		v.drop(i)
 	}
 	return false

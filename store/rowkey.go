@@ -1,4 +1,121 @@
 package store
 
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Keys of rows, without the number of the store, which comes first in the DB. All integers are big-endian; "time" is an
+// int64 in ms with its sign bit flipped, so that bytes compare as the times do; "key'" is a key escaped and terminated,
+// so that no key is a prefix of another one and bytes compare as the keys do.
+//
+//	window     | end, time 8 | key |
+//	session    | key' | end, time 8 | start, time 8 |
+//	versioned  | key' | valid from, time 8, all bits flipped |
+//	timers     | key' | tag |
+//	dedup      | bucket, 4 | hash, 16 |
+//	list       | key' |                      first and last index
+//	           | key' | index, 8 |           value
+//	due times  | time 8 | key of the row |   see due.go
+//
+//	key'       0x00 in the key becomes 0x00 0xff, and 0x00 0x01 ends it
+
 // AppendTimeKey appends t so that bytes compare as the times do: big-endian, the sign bit flipped.
-func AppendTimeKey(dst []byte, t int64) []byte { panic("") }
+func AppendTimeKey(dst []byte, t int64) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(t)^1<<63)
+}
+
+// timeAt reads what AppendTimeKey has written.
+func timeAt(b []byte) int64 { return int64(binary.BigEndian.Uint64(b) ^ 1<<63) }
+
+// AppendWindowKey appends the key of a row of a Window store.
+func AppendWindowKey(dst []byte, end int64, key []byte) []byte {
+	return append(AppendTimeKey(dst, end), key...)
+}
+
+// ParseWindowKey takes the key of a row of a Window store apart; ok is false if it is none.
+func ParseWindowKey(b []byte) (end int64, key []byte, ok bool) {
+	if len(b) < 8 {
+		return 0, nil, false
+	}
+	return timeAt(b), b[8:], true
+}
+
+// AppendTermKey appends key escaped and terminated.
+func AppendTermKey(dst, key []byte) []byte {
+	for {
+		i := bytes.IndexByte(key, 0)
+		if i < 0 {
+			break
+		}
+		dst = append(append(dst, key[:i]...), 0, 0xff)
+		key = key[i+1:]
+	}
+	return append(append(dst, key...), 0, 1)
+}
+
+// ParseTermKey takes apart what begins with an escaped key. key is a part of b if there was nothing to escape.
+func ParseTermKey(b []byte) (key, rest []byte, ok bool) {
+	escaped := false
+	for i := 0; i < len(b); i++ {
+		n := bytes.IndexByte(b[i:], 0)
+		if n < 0 || i+n+1 >= len(b) {
+			return nil, nil, false
+		}
+		i += n + 1
+		switch b[i] {
+		case 1:
+			key = b[: i-1 : i-1]
+			if escaped {
+				key = bytes.ReplaceAll(key, []byte{0, 0xff}, []byte{0})
+			}
+			return key, b[i+1:], true
+		case 0xff:
+			escaped = true
+		default:
+			return nil, nil, false
+		}
+	}
+	return nil, nil, false
+}
+
+// AppendSessionKey appends the key of a row of a Session store.
+func AppendSessionKey(dst, key []byte, s Span) []byte {
+	return AppendTimeKey(AppendTimeKey(AppendTermKey(dst, key), s.End), s.Start)
+}
+
+// ParseSessionKey takes the key of a row of a Session store apart.
+func ParseSessionKey(b []byte) (key []byte, s Span, ok bool) {
+	key, rest, ok := ParseTermKey(b)
+	if !ok || len(rest) != 16 {
+		return nil, Span{}, false
+	}
+	return key, Span{Start: timeAt(rest[8:]), End: timeAt(rest)}, true
+}
+
+// AppendVersionKey appends the key of a row of a Versioned store: the latest version comes first.
+func AppendVersionKey(dst, key []byte, from int64) []byte {
+	return AppendTimeKey(AppendTermKey(dst, key), ^from)
+}
+
+// ParseVersionKey takes the key of a row of a Versioned store apart.
+func ParseVersionKey(b []byte) (key []byte, from int64, ok bool) {
+	key, rest, ok := ParseTermKey(b)
+	if !ok || len(rest) != 8 {
+		return nil, 0, false
+	}
+	return key, ^timeAt(rest), true
+}
+
+// AppendTimerKey appends the key of a row of a Timers store.
+func AppendTimerKey(dst, key, tag []byte) []byte { return append(AppendTermKey(dst, key), tag...) }
+
+// AppendDedupKey appends the key of a row of a Dedup store.
+func AppendDedupKey(dst []byte, bucket uint32, hash *[16]byte) []byte {
+	return append(binary.BigEndian.AppendUint32(dst, bucket), hash[:]...)
+}
+
+// AppendListKey appends the key of a value of a List store.
+func AppendListKey(dst, key []byte, index uint64) []byte {
+	return binary.BigEndian.AppendUint64(AppendTermKey(dst, key), index)
+}

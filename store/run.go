@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 )
 
@@ -15,17 +16,23 @@ type meta struct {
 // layerRun is the Run of a set of generations: meta rows, then the newest version of every row by store number and key.
 // It sorts one store at a time, when it gets there.
 type layerRun struct {
-	gens  *gens
-	meta  []meta
-	order []storeNumber // ascending numbers, those still to come
-	items []item        // of the present store, those still to come
-	buf   []item
-	spare []item
+	gens    *gens
+	meta    []meta
+	order   []storeNumber // ascending numbers, those still to come
+	items   []item        // of the present store, those still to come
+	floor   []byte        // of the present store
+	present storeNumber
+	buf     []item
+	spare   []item
 
 	// skipDeletes leaves tombstones out: there is nothing below they could hide.
 	skipDeletes bool
 
-	key, value []byte
+	floors  [][]byte // rows below are left out
+	dropped []bool   // by store: the rows below the floor are removed
+	pending []byte   // floor of the present store, still to be handed out
+
+	key, value, end []byte
 }
 
 type storeNumber struct {
@@ -44,6 +51,7 @@ func newLayerRun(gs *gens, numbers []uint16, m []meta) *layerRun {
 
 func (r *layerRun) Key() []byte   { return r.key }
 func (r *layerRun) Value() []byte { return r.value }
+func (r *layerRun) End() []byte   { return r.end }
 
 func (r *layerRun) Next() bool {
 	if len(r.meta) > 0 {
@@ -55,13 +63,22 @@ func (r *layerRun) Next() bool {
 		}
 		return true
 	}
+	r.end = nil
 	for {
+		if r.pending != nil {
+			r.key, r.value, r.end = r.number(), nil, append(r.number(), r.pending...)
+			r.pending = nil
+			return true
+		}
 		for len(r.items) > 0 {
 			g, e := r.gens.at(r.items[0].pos)
 			r.items = r.items[1:]
 			key := g.dbKey(e)
 			if bytes.Equal(key, r.key) {
 				continue // an older version
+			}
+			if r.floor != nil && bytes.Compare(key[numberLen:], r.floor) < 0 {
+				continue
 			}
 			r.key, r.value = key, g.dbValue(e)
 			if r.value != nil || !r.skipDeletes {
@@ -71,10 +88,20 @@ func (r *layerRun) Next() bool {
 		if len(r.order) == 0 {
 			return false
 		}
-		r.collect(r.order[0].store)
-		r.order = r.order[1:]
+		r.present, r.order = r.order[0], r.order[1:]
+		r.collect(r.present.store)
+		r.floor = nil
+		if r.floors != nil {
+			r.floor = r.floors[r.present.store]
+			if r.dropped[r.present.store] {
+				r.pending = r.floor
+			}
+		}
 	}
 }
+
+// number returns the first bytes of the keys of the present store.
+func (r *layerRun) number() []byte { return binary.BigEndian.AppendUint16(nil, r.present.number) }
 
 // collect sorts the records of one store. They are gathered newest first, which the stable sort keeps.
 func (r *layerRun) collect(store int) {

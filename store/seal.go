@@ -9,8 +9,13 @@ import (
 // seal encodes the dirty rows into g and calls emit for them.
 func (v *View[V]) seal(g *gen, emit func(Change) error) error {
 	s := v.s
+	if v.groups != nil {
+		v.dirty = v.groups.rows(v.dirty[:0])
+	}
 	v.sealed, v.dirty = v.dirty, v.sealed[:0]
 	v.newEpoch()
+	v.leaveOut()
+	layout := s.layouts[v.store]
 	g.entries = slices.Grow(g.entries, len(v.sealed))
 	number := s.numbers[v.store]
 	quiet := !s.specs[v.store].Changelog || emit == nil
@@ -32,6 +37,9 @@ func (v *View[V]) seal(g *gen, emit func(Change) error) error {
 			e.vlen = uint32(len(row) - head)
 		}
 		r.last = position(g.no, len(g.entries))
+		if v.groups != nil {
+			g.addSpan(v.store, prefixOf(key))
+		}
 		g.entries = append(g.entries, e)
 		if err := v.settle(r, g, len(row)-head); err != nil {
 			return err
@@ -43,6 +51,13 @@ func (v *View[V]) seal(g *gen, emit func(Change) error) error {
 		c := Change{Store: v.store, Key: g.key(&e), Time: r.Time}
 		if b := g.dbValue(&e); b != nil {
 			c.Value = b[timeLen:]
+		}
+		if layout != nil {
+			c.Key, c.Value, c.Header = layout.Export(s.exported.room(len(key)+maxSuffix), c.Key, c.Value)
+			if c.Key == nil {
+				continue
+			}
+			s.exported.claim(c.Key)
 		}
 		if err := emit(c); err != nil {
 			return err
@@ -80,9 +95,38 @@ func (v *View[V]) newEpoch() {
 	clear(v.olds)
 	v.olds = v.olds[:0]
 	v.dirtyRuns, v.dirtySeen, v.sealedRun = nil, 0, nil
+	if v.groups != nil {
+		v.groups.reset()
+	}
+}
+
+// leaveOut takes rows out of the sealed ones that nobody will hear of: those below the floor, which come back if the
+// generation is rolled back, and those that were made in it and removed again.
+func (v *View[V]) leaveOut() {
+	if len(v.floor) == 0 && !v.anyFresh {
+		return
+	}
+	kept := v.sealed[:0]
+	for _, i := range v.sealed {
+		r := v.row(i)
+		switch {
+		case v.expired(v.key(r)):
+			v.dead = append(v.dead, i)
+		case r.fresh && !r.Present:
+			v.drop(i)
+		default:
+			r.fresh = false
+			kept = append(kept, i)
+		}
+	}
+	v.sealed, v.anyFresh = kept, false
 }
 
 func (v *View[V]) promoted() {
+	for _, i := range v.dead {
+		v.drop(i)
+	}
+	v.dead = v.dead[:0]
 	v.sealed = v.sealed[:0]
 	v.sealedRun = nil
 }
@@ -103,13 +147,13 @@ func (v *View[V]) rollback(g *gen) {
 			v.row(v.sealed[n]).last = entries[n].prev
 		}
 	}
-	for _, list := range [...][]uint32{v.sealed, v.dirty} {
+	for _, list := range [...][]uint32{v.sealed, v.dirty, v.dead} {
 		for _, i := range list {
 			if r := v.row(i); r.live && r.mark > v.s.committed {
 				v.drop(i)
 			}
 		}
 	}
-	v.sealed, v.dirty = v.sealed[:0], v.dirty[:0]
+	v.sealed, v.dirty, v.dead, v.anyFresh = v.sealed[:0], v.dirty[:0], v.dead[:0], false
 	v.newEpoch()
 }

@@ -10,7 +10,9 @@ type Span struct{ Start, End int64 }
 type SessionView[V any] struct{ v *View[V] }
 
 // SessionViewOf returns the view of a store of kind Session. It is the same view on every call for one State.
-func SessionViewOf[V any](s *State, store string, c codec.Codec[V]) (*SessionView[V], error) { panic("") }
+func SessionViewOf[V any](s *State, store string, c codec.Codec[V]) (*SessionView[V], error) {
+	panic("")
+}
 
 // Overlapping appends the sessions of key with Start < span.End and span.Start < End, in ascending order of End, Start.
 func (v *SessionView[V]) Overlapping(dst []Span, key []byte, span Span) ([]Span, error) { panic("") }
@@ -36,4 +38,6 @@ type SessionQueue[V any] struct{ v *SessionView[V] }
 
 // Next returns the next session with End <= upTo; ok is false if there is none for now. key is valid until the next call
 // of Next, the row until the next call on the view.
-func (q *SessionQueue[V]) Next(upTo int64) (key []byte, s Span, r *Row[V], ok bool, err error) { panic("") }
+func (q *SessionQueue[V]) Next(upTo int64) (key []byte, s Span, r *Row[V], ok bool, err error) {
+	panic("")
+}

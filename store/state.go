@@ -43,18 +43,19 @@ func (o Options) withDefaults() Options {
 
 // State is the state of one task. See the package comment for its life cycle and goroutine.
 type State struct {
-	db      DB
-	specs   []Spec
-	numbers []uint16
-	// inView says that the DB has no row of a store that its view does not hold: the DB had none when it was opened,
-	// and none has left the view since. A row that is not there is then known without asking the DB.
-	inView  []bool
-	o       Options
-	catalog catalog
-	added   []string
-	seed    maphash.Seed
-	views   []viewer // by store; nil where nobody asked for one
-	turn    int      // view that gives up rows next
+	db       DB
+	specs    []Spec
+	numbers  []uint16
+	dues     []int // by store: the store of its due times, or -1
+	layouts  []Layout
+	ceilings []ceiling
+	o        Options
+	catalog  catalog
+	added    []string
+	seed     maphash.Seed
+	views    []viewer // by store; nil where nobody asked for one
+	wrappers []any    // views of the other kinds, over those
+	turn     int      // view that gives up rows next
 
 	// Generations up to persisted are in the DB, those up to frozenTo in the frozen layer, those up to committed in the
 	// active layer. One above may be sealed; cur is the one in progress.
@@ -63,10 +64,14 @@ type State struct {
 	committedGens gens // those above persisted
 	active        *layer
 	frozen        *layer
-	flight        *Frozen // the write of frozen
-	sealed        *gen
-	broken        bool // Seal has failed: only Rollback helps
-	slabs         slabs
+	// Floors of all stores, replaced as a whole: in the current generation, in the active layer, and in the DB.
+	floors, committedFloors, persistedFloors [][]byte
+	flight                                   *Frozen // the write of frozen
+	sealed                                   *gen
+	broken                                   bool // Seal has failed: only Rollback helps
+	slabs                                    slabs
+	exported                                 slabs   // keys made by layouts
+	queues                                   []queue // of due times, over all stores
 
 	progress      []byte // of persisted
 	layerProgress []byte // of committed
@@ -81,6 +86,8 @@ type State struct {
 	cleanBytes int64 // of them without uncommitted changes
 	overlay    int64 // uncommitted writes of the current generation
 	getBuf     []byte
+	items      []item // scratch of scans
+	spare      []item
 }
 
 // viewer is a View without its type.
@@ -91,6 +98,8 @@ type viewer interface {
 	promoted()
 	// rollback drops every dirty row. g is the sealed generation, nil if there is none.
 	rollback(g *gen)
+	// raise is told of a new floor.
+	raise(floor []byte)
 	// sweep moves the hand of the clock over up to n rows, and reports whether it passed the last row.
 	sweep(n int) (wrapped bool)
 }
@@ -102,37 +111,26 @@ func Open(db DB, specs []Spec, o Options) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	specs, dues := withDues(specs)
 	numbers, added, err := c.resolve(specs)
 	if err != nil {
 		return nil, err
 	}
 	s := &State{
-		db: db, specs: specs, numbers: numbers, o: o.withDefaults(), catalog: c, added: added,
-		seed: maphash.MakeSeed(), views: make([]viewer, len(specs)), cur: 1, active: newLayer(len(specs), 0),
+		db: db, specs: specs, numbers: numbers, dues: dues, layouts: layoutsOf(specs), o: o.withDefaults(), catalog: c,
+		added: added, seed: maphash.MakeSeed(), views: make([]viewer, len(specs)), wrappers: make([]any, len(specs)), cur: 1, active: newLayer(len(specs), 0),
 	}
 	if !fresh {
 		s.progress = progress
 	}
-	if s.inView, err = emptyStores(db, numbers); err != nil {
+	if s.floors, err = readFloors(db, numbers); err != nil {
+		return nil, err
+	}
+	s.committedFloors, s.persistedFloors = s.floors, s.floors
+	if s.ceilings, err = readCeilings(db, specs, numbers, s.floors); err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-// emptyStores tells which stores have no row in the DB.
-func emptyStores(db DB, numbers []uint16) ([]bool, error) {
-	empty := make([]bool, len(numbers))
-	for i, n := range numbers {
-		it, err := db.Scan(appendKey(nil, n, nil), appendKey(nil, n+1, nil))
-		if err != nil {
-			return nil, fmt.Errorf("store: open: %w", err)
-		}
-		empty[i] = !it.Next()
-		if err := errors.Join(it.Err(), it.Close()); err != nil {
-			return nil, fmt.Errorf("store: open: %w", err)
-		}
-	}
-	return empty, nil
 }
 
 // Progress returns the progress last persisted with the rows, nil if there is none.
@@ -166,7 +164,7 @@ func (s *State) read(store int, key []byte, hash uint32) (row []byte, ok bool, p
 			return row, row != nil, pos, nil
 		}
 	}
-	if s.inView[store] {
+	if s.ceilings[store].below(key) {
 		return nil, false, 0, nil
 	}
 	s.getBuf = appendKey(s.getBuf[:0], s.numbers[store], key)
@@ -225,7 +223,7 @@ func (s *State) Seal(emit func(Change) error) error {
 	if s.sealed != nil {
 		return errors.New("store: seal: the last generation is neither committed nor rolled back")
 	}
-	g := &gen{no: s.cur, start: make([]uint32, 0, len(s.views)+1)}
+	g := &gen{no: s.cur, start: make([]uint32, 0, len(s.views)+1), floors: s.floors}
 	s.sealed = g
 	s.cur++
 	s.overlay = 0
@@ -251,7 +249,7 @@ func (s *State) Commit(progress []byte, now int64) error {
 		return errors.New("store: commit: no generation is sealed")
 	}
 	s.sealed = nil
-	s.committed = g.no
+	s.committed, s.committedFloors = g.no, g.floors
 	s.committedGens.push(g)
 	s.cleanBytes += g.clean
 	if s.layerCommits == 0 {
@@ -278,6 +276,15 @@ func (s *State) Rollback() {
 		}
 	}
 	s.sealed, s.broken, s.overlay = nil, false, 0
+	s.floors = s.committedFloors
+	for i, v := range s.views {
+		if v != nil {
+			v.raise(s.floors[i])
+		}
+	}
+	for _, q := range s.queues {
+		q.reset()
+	}
 }
 
 // Memory says what a State holds in memory, in bytes.

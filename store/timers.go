@@ -1,6 +1,8 @@
 package store
 
 // TimerView is a store of timers: one point in time per key and tag, in ms. Setting a timer again moves it.
+type queue interface{ reset() }
+
 type TimerView struct{ v *View[int64] }
 
 // TimerViewOf returns the view of a store of kind Timers. It is the same view on every call for one State.

@@ -6,6 +6,11 @@ import "github.com/tidemark/tidemark/codec"
 // that of the next one.
 type VersionedView[V any] struct{ v *View[V] }
 
+const (
+	versionNull  = 0
+	versionValue = 1
+)
+
 // VersionedViewOf returns the view of a store of kind Versioned. history, in ms, is how long a version is kept after it was
 // replaced. It is the same view on every call for one State.
 func VersionedViewOf[V any](s *State, store string, c codec.Codec[V], history int64) (*VersionedView[V], error) {
@@ -23,4 +28,6 @@ func (v *VersionedView[V]) Delete(key []byte, t int64) (ok bool, err error) { pa
 func (v *VersionedView[V]) Get(key []byte) (val V, from int64, ok bool, err error) { panic("") }
 
 // GetAsOf returns the version that is valid at t.
-func (v *VersionedView[V]) GetAsOf(key []byte, t int64) (val V, from int64, ok bool, err error) { panic("") }
+func (v *VersionedView[V]) GetAsOf(key []byte, t int64) (val V, from int64, ok bool, err error) {
+	panic("")
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/tidemark/tidemark/internal/invariants"
 )
 
-// View is the typed form of one key-value store: a hash table of decoded rows above the committed layer and the DB. A
+// View is the typed form of one store: a hash table of decoded rows above the committed layer and the DB. A
 // row is decoded when it is first asked for and encoded once per generation that changed it. It also remembers keys
 // that have no value.
 type View[V any] struct {
@@ -34,6 +34,10 @@ type View[V any] struct {
 
 	dirty     []uint32 // rows changed in the current generation, in the order of their first change
 	sealed    []uint32 // rows of the sealed generation, in the order of its entries
+	dead      []uint32 // rows of it that are not among its entries, because they had expired
+	floor     []byte
+	groups    *groups  // of a grouped store
+	anyFresh  bool     // some dirty row is fresh
 	changed   []uint32 // rows changed since the last Drain
 	olds      []old[V] // their former values, if wantOld
 	dirtyRuns [][]uint32
@@ -59,7 +63,10 @@ func ViewOf[V any](s *State, store string, c codec.Codec[V]) (*View[V], error) {
 		}
 		return v, nil
 	}
-	v := &View[V]{s: s, store: i, codec: c, pointers: hasPointers(reflect.TypeFor[V]()), epoch: 1}
+	v := &View[V]{s: s, store: i, codec: c, pointers: hasPointers(reflect.TypeFor[V]()), epoch: 1, floor: s.floors[i]}
+	if s.specs[i].Kind.grouped() {
+		v.groups = newGroups()
+	}
 	v.null, _ = c.(codec.Nullable[V])
 	a, known := c.(codec.Aliasing)
 	v.aliases = v.pointers && (!known || a.Aliases())
@@ -68,8 +75,11 @@ func ViewOf[V any](s *State, store string, c codec.Codec[V]) (*View[V], error) {
 }
 
 // Row finds or loads the row of key. The pointer is valid until the next call on the view; calls on other views leave
-// it valid.
+// it valid. The error is ErrExpired if the row is below the floor of the store.
 func (v *View[V]) Row(key []byte) (*Row[V], error) {
+	if v.expired(key) {
+		return nil, ErrExpired
+	}
 	hash := v.s.hash(key)
 	if r, i := v.find(key, hash); r != nil {
 		r.used = true
@@ -131,6 +141,9 @@ func (v *View[V]) blind(key []byte) (*Row[V], error) {
 	if v.wantOld {
 		return v.Row(key)
 	}
+	if v.expired(key) {
+		return nil, ErrExpired
+	}
 	hash := v.s.hash(key)
 	if r, i := v.find(key, hash); r != nil {
 		r.used = true
@@ -177,6 +190,9 @@ func (v *View[V]) change(r *Row[V]) {
 		s.overlay += v.rowSize(int(r.klen), int(max(v.mean, int64(r.enc))))
 		r.mark = s.cur
 		v.dirty = append(v.dirty, i)
+		if v.groups != nil {
+			v.groups.add(v.key(r), i)
+		}
 	}
 	r.touch = v.epoch
 	v.changed = append(v.changed, i)
@@ -190,6 +206,9 @@ func (v *View[V]) Get(key []byte) (V, bool, error) {
 	r, err := v.Row(key)
 	if err != nil {
 		var zero V
+		if err == ErrExpired {
+			err = nil
+		}
 		return zero, false, err
 	}
 	return r.Value, r.Present, nil
@@ -230,6 +249,9 @@ func (v *View[V]) Drain(fn func(key []byte, old V, hadOld bool, r *Row[V]) error
 			o = &olds[n]
 		}
 		r := v.row(i)
+		if v.expired(v.key(r)) {
+			continue
+		}
 		v.at = i
 		if err := fn(v.key(r), o.value, o.present, r); err != nil {
 			return err

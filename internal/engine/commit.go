@@ -137,12 +137,15 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 				return nil
 			}
 			topic := &t.sub.changelogs[cl]
-			if n := len(c.Key) + len(c.Value) + recordOverhead; n > topic.maxBytes {
+			if n := len(c.Key) + len(c.Value) + len(c.Header) + recordOverhead; n > topic.maxBytes {
 				return fmt.Errorf("row of %d bytes in store %s, changelog %s has max.message.bytes %d", n, t.sub.Stores[c.Store].ID, topic.name, topic.maxBytes)
 			}
 			r := w.newRecord()
 			r.Topic, r.Partition, r.Key, r.Value = topic.name, t.id.Partition, c.Key, c.Value
 			r.Timestamp = time.UnixMilli(c.Time)
+			if c.Header != nil {
+				r.Headers = w.stateHeader(c.Header)
+			}
 			ft.last[cl] = r
 			w.emit(r)
 			return nil

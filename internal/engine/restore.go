@@ -248,7 +248,7 @@ func (e *Engine) replay(ctx context.Context, t *task, s *sight, parts []changelo
 			e.cfg.CrashPoint(K15)
 		}
 		reached[i] = r.Offset + 1
-		return bulk.Add(t.sub.changelogs[i].store, r.Key, r.Value, r.Timestamp.UnixMilli())
+		return bulk.Add(t.sub.changelogs[i].store, r.Key, r.Value, changelog.HeaderOf(r, changelog.StateHeader), r.Timestamp.UnixMilli())
 	}
 	last := e.cfg.Clock.Now()
 	progress := func(i int, pos, target int64) {

@@ -38,6 +38,7 @@ type worker struct {
 	turn    int // task that goes first in the next round
 	pending []*kgo.Record
 	slab    []kgo.Record
+	headers []kgo.RecordHeader // slab of the headers of changelog records
 	flight  *flight
 	// uncommitted is the size of the output records of the current generation, in bytes.
 	uncommitted int64

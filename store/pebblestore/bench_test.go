@@ -87,7 +87,7 @@ func BenchmarkGet(b *testing.B) {
 	var key [16]byte
 	for i := range uint64(rows) {
 		binary.BigEndian.PutUint64(key[:], i*0x9e3779b97f4a7c15)
-		if err := bulk.Add(0, key[:], key[:8], 1); err != nil {
+		if err := bulk.Add(0, key[:], key[:8], nil, 1); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func BenchmarkBulk(b *testing.B) {
 		for i := range changes {
 			binary.BigEndian.PutUint64(key[:], rng.Uint64N(changes/2)*0x9e3779b97f4a7c15)
 			binary.BigEndian.PutUint64(value, rng.Uint64())
-			if err := bulk.Add(0, key[:], value, int64(i)); err != nil {
+			if err := bulk.Add(0, key[:], value, nil, int64(i)); err != nil {
 				b.Fatal(err)
 			}
 		}

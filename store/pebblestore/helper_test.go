@@ -40,6 +40,7 @@ func (r *rowRun) Next() bool {
 }
 func (r *rowRun) Key() []byte   { return fmt.Appendf(nil, "key%05d", r.at-1) }
 func (r *rowRun) Value() []byte { return []byte(r.value) }
+func (r *rowRun) End() []byte   { return nil }
 
 func load(t testing.TB, db *DB, r store.Run) {
 	t.Helper()

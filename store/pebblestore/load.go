@@ -55,7 +55,10 @@ func (d *DB) writeTables(r store.Run) (paths []string, err error) {
 			// is skipped by every read.
 			w = sstable.NewWriter(objstorageprovider.NewFileWritable(f), d.popts.MakeWriterOptions(0, d.pebble.TableFormat()))
 		}
-		if value := r.Value(); value != nil {
+		if end, value := r.End(), r.Value(); end != nil {
+			// The range ends before the next key, so tables do not overlap even if this one ends here.
+			err = w.DeleteRange(r.Key(), end)
+		} else if value != nil {
 			err = w.Set(r.Key(), value)
 		} else {
 			err = w.Delete(r.Key())

@@ -1,6 +1,8 @@
 package pebblestore
 
 import (
+	"bytes"
+
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tidemark/tidemark/store"
@@ -22,9 +24,13 @@ func (d *DB) Apply(b *store.Batch) error {
 	}
 	batch := d.pebble.NewBatchWithSize(b.Size() + 16*b.Len() + 16)
 	var err error
-	b.All(func(key, value []byte) {
+	b.All(func(key, value, end []byte) {
 		switch {
 		case err != nil:
+		case end != nil:
+			if bytes.Compare(key, end) < 0 {
+				err = batch.DeleteRange(key, end, nil)
+			}
 		case value == nil:
 			err = batch.Delete(key, nil)
 		default:

@@ -6,6 +6,7 @@ package storetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/tidemark/tidemark/store"
@@ -70,12 +71,17 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// apply applies pairs of keys and values in one batch; a value of "-" deletes.
+// A value of "-" in a list of pairs deletes, one of rangeTo and an end deletes the range from key to end.
+const rangeTo = "-to:"
+
+// apply applies pairs of keys and values in one batch.
 func apply(t *testing.T, db store.DB, pairs ...string) {
 	t.Helper()
 	var b store.Batch
 	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] == "-" {
+		if end, ok := strings.CutPrefix(pairs[i+1], rangeTo); ok {
+			b.DeleteRange([]byte(pairs[i]), []byte(end))
+		} else if pairs[i+1] == "-" {
 			b.Delete([]byte(pairs[i]))
 		} else {
 			b.Set([]byte(pairs[i]), []byte(pairs[i+1]))
@@ -86,8 +92,8 @@ func apply(t *testing.T, db store.DB, pairs ...string) {
 
 // run is a store.Run over pairs as in apply. It scribbles over the slices it has handed out.
 type run struct {
-	pairs      []string
-	key, value []byte
+	pairs           []string
+	key, value, end []byte
 }
 
 func (r *run) Next() bool {
@@ -97,11 +103,17 @@ func (r *run) Next() bool {
 	for i := range r.value {
 		r.value[i] = '#'
 	}
+	for i := range r.end {
+		r.end[i] = '#'
+	}
 	if len(r.pairs) == 0 {
 		return false
 	}
 	r.key = append(r.key[:0], r.pairs[0]...)
-	if r.value = nil; r.pairs[1] != "-" {
+	r.value, r.end = nil, nil
+	if end, ok := strings.CutPrefix(r.pairs[1], rangeTo); ok {
+		r.end = []byte(end)
+	} else if r.pairs[1] != "-" {
 		r.value = append([]byte{}, r.pairs[1]...)
 	}
 	r.pairs = r.pairs[2:]
@@ -110,6 +122,7 @@ func (r *run) Next() bool {
 
 func (r *run) Key() []byte   { return r.key }
 func (r *run) Value() []byte { return r.value }
+func (r *run) End() []byte   { return r.end }
 
 // want compares a scan with pairs.
 func want(t *testing.T, db store.DB, lo, hi []byte, pairs ...string) {

@@ -182,3 +182,4 @@ func (r *run) Next() bool {
 
 func (r *run) Key() []byte   { return r.key }
 func (r *run) Value() []byte { return r.value }
+func (r *run) End() []byte   { return nil }

@@ -1,0 +1,18 @@
+package engine
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tidemark/tidemark/changelog"
+)
+
+// stateHeader returns the headers of a changelog record that carries more than its value.
+func (w *worker) stateHeader(value []byte) []kgo.RecordHeader {
+	if len(w.headers) == 0 {
+		w.headers = make([]kgo.RecordHeader, 256)
+	}
+	h := w.headers[:1:1]
+	w.headers = w.headers[1:]
+	h[0] = kgo.RecordHeader{Key: changelog.StateHeader, Value: value}
+	return h
+}
