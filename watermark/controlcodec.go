@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"math"
 
 	"github.com/tidemark/tidemark/internal/wire"
 )
@@ -93,7 +92,7 @@ func ParseControl(b []byte) (*Control, error) {
 	var first int64
 	for range n {
 		task, state, w, seq := r.Uvarint(), State(r.Byte()), first+r.Varint(), r.Uvarint()
-		if r.Err() != nil || task >= tasks || state > Done || task > math.MaxUint32 {
+		if r.Err() != nil || task >= tasks || state > Done {
 			return nil, fmt.Errorf("watermark: entry %d of %d: %w", len(c.Entries), n, ErrControl)
 		}
 		if len(c.Entries) == 0 {

@@ -187,6 +187,12 @@ func TestGeneratorOtherStrategy(t *testing.T) {
 			if g2.Watermark() < w {
 				t.Errorf("%s to %s: W falls from %d to %d", from.name, to.name, w, g2.Watermark())
 			}
+			for n := range 50 {
+				r := randomRecord(rng, 100+n)
+				if g2.Observe(&r); g2.Watermark() < w {
+					t.Fatalf("%s to %s: W falls from %d to %d at the next records", from.name, to.name, w, g2.Watermark())
+				}
+			}
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (g *highest) Observe(r *Record) {
 	}
 	if t > g.seen {
 		g.seen = t
-		g.w = max(g.w, below(t, g.delay))
+		g.w = max(g.w, below(t, g.delay)) // W may come from a state with a shorter delay
 	}
 }
 
@@ -28,10 +28,6 @@ func (g *highest) Watermark() int64 { return g.w }
 func (g *highest) Append(dst []byte) []byte { return g.append(dst) }
 
 func (g *highest) Restore(b []byte) error {
-	if _, err := g.restore(b); err != nil {
-		return err
-	}
-	// The delay may have been made shorter since; made longer, W stays.
-	g.w = max(g.w, below(g.seen, g.delay))
-	return nil
+	_, err := g.restore(b)
+	return err
 }

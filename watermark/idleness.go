@@ -56,7 +56,7 @@ func (i *Idleness) Record(now int64) {
 // Paused notes that fetching stopped, for whatever reason of ours, or goes on.
 func (i *Idleness) Paused(now int64, paused bool) {
 	if i.paused && !paused {
-		i.restart(now) // what came meanwhile is unknown
+		i.restart(now) // what came meanwhile is unknown, and proofs are of before
 	}
 	i.paused = paused
 }
@@ -77,7 +77,6 @@ func (i *Idleness) Probed(now int64, proof bool) {
 	switch {
 	case !proof:
 		i.proven, i.credit = false, false
-	case i.paused: // tells nothing about the time after the pause
 	case !i.proven:
 		i.proven, i.first, i.last = true, now, now
 	default:
