@@ -1,16 +1,14 @@
 package window
 
 // Add adds a record with the time ts to the window b, of which s is the state, while the watermark of the operator is
-// w. It changes s, unless the record is refused and nothing had to be settled; the caller stores s with the value.
+// w. It changes s unless the record is refused; the caller stores s with the value.
 func (c *Config) Add(s *State, b Bounds, w, ts int64) Decision {
 	var d Decision
-	if d.Refuse = c.Refuses(b, w); d.Refuse == ReasonExpired {
+	if d.Refuse = c.Refuses(b, w); d.Refuse != Accepted {
 		return d
 	}
+	open := s.Flags&Past == 0
 	d.Settled = c.settle(s, b, w)
-	if d.Refuse != Accepted {
-		return d
-	}
 	if !s.exists() || ts > s.MaxTime {
 		s.MaxTime = ts
 	}
@@ -24,6 +22,8 @@ func (c *Config) Add(s *State, b Bounds, w, ts int64) Decision {
 		// A window that did not exist when the watermark reached its end has no on-time firing.
 		s.Flags |= Past
 		d.Late = true
+		// An early deadline that is still set is not the one of this record.
+		clean = clean || open
 		t, timing, arm = &c.late, TimingLate, ArmLate
 	}
 	if t.count == 1 || t.count > 0 && s.Count >= t.count {

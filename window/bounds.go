@@ -77,7 +77,13 @@ func floorMod(a, n int64) int64 {
 }
 
 // phase returns how far ts is past the last point of the grid off + k·n, without overflow for any ts.
-func phase(ts, off, n int64) int64 { return floorMod(floorMod(ts, n)-floorMod(off, n), n) }
+func phase(ts, off, n int64) int64 {
+	d := floorMod(ts, n)
+	if off != 0 {
+		d = floorMod(d-floorMod(off, n), n)
+	}
+	return d
+}
 
 // inside moves the one time that no half-open window can hold into the last one.
 func inside(ts int64) int64 {

@@ -177,8 +177,15 @@ func (c *Config) String() string {
 }
 
 // StateString describes what the stored state of a window depends on. State written under one configuration can be read
-// under another one if these are equal.
-func (c *Config) StateString() string { return c.Window.String() + "; " + c.Mode.String() }
+// under another one if these are equal: lateness and triggers may change. Whether windows fire on time matters if what
+// they emitted is part of the state, because that firing leaves no trace of its own.
+func (c *Config) StateString() string {
+	s := c.Window.String() + "; " + c.Mode.String()
+	if c.onTime == Never && c.Mode != ModeAccumulating {
+		s += "; never on time"
+	}
+	return s
+}
 
 func (c *Config) latenessString() string {
 	if c.lateness == maxTime {

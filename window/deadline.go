@@ -23,7 +23,8 @@ func (c *Config) Deadline(a Arm, now int64) int64 {
 }
 
 // OnDeadline says what it means for the window that the deadline a has come while the watermark is w. A deadline of
-// what is shown already, or an early one of a window that is complete by now, means nothing.
+// what is shown already means nothing. Nor does an early one of a window that is complete by now, except under
+// OnTime(Never): there no on-time pane has shown what the deadline was set for, and a late pane does.
 func (c *Config) OnDeadline(s *State, b Bounds, w int64, a Arm) Decision {
 	var d Decision
 	if c.Expired(b, w) {
@@ -36,7 +37,7 @@ func (c *Config) OnDeadline(s *State, b Bounds, w int64, a Arm) Decision {
 	switch past := s.Flags&Past != 0; {
 	case a == ArmEarly && !past:
 		c.firing(&d, s, TimingEarly, false)
-	case a == ArmLate && past:
+	case past && (a == ArmLate || a == ArmEarly && c.onTime == Never):
 		c.firing(&d, s, TimingLate, false)
 	}
 	return d
@@ -51,6 +52,8 @@ func (c *Config) Rearm(s State, b Bounds, w int64) Arm {
 		return ArmEarly
 	case past && c.late.every > 0:
 		return ArmLate
+	case past && c.early.every > 0 && c.onTime == Never:
+		return ArmEarly
 	}
 	return ArmNone
 }

@@ -23,7 +23,7 @@ func (c *Config) NeedsHash() bool {
 }
 
 // Fire numbers the pane of a Decision that says so and changes the state accordingly; the caller then stores it, or
-// drops it if the window was closed, or need not store it if the pane is on time. hash is that of the encoded value of
+// drops it if the window was closed, or need not store it if the pane is on time (then s is better a copy). hash is that of the encoded value of
 // the pane, 0 unless NeedsHash. ok is false for an early or late pane with the value that was emitted last: then
 // neither the pane nor a retraction is emitted. Panes that are on time or the last are never suppressed, and neither are
 // those of ModeDiscarding, whose values are differences: two equal ones are two.

@@ -26,9 +26,9 @@ func (w Window) Right(ts int64) Bounds {
 }
 
 // Affected appends the sliding windows of a key that a record at ts adds to or brings into being, in ascending order of
-// their ends. times are the distinct record times of the key, ascending, with or without ts; all of those from
+// their ends. times are the distinct record times of the key before this record, in any order; all of those from
 // ts-diff-1 to ts+diff+1 have to be there, others do no harm. The result has every window that contains ts, and the one
-// right after ts if another record makes it exist.
+// right after ts if it is new and holds a record.
 func (w Window) Affected(dst []Bounds, ts int64, times []int64) []Bounds {
 	if w.kind != KindSliding {
 		return dst
@@ -44,7 +44,7 @@ func (w Window) Affected(dst []Bounds, ts int64, times []int64) []Bounds {
 			dst = append(dst, w.Left(t))
 		}
 	}
-	if n := w.Right(ts); w.holds(n, ts, times) {
+	if n := w.Right(ts); w.isNew(n, ts, times) {
 		dst = append(dst, n)
 	}
 	// The window right of one record may be the one left of another.
@@ -53,12 +53,14 @@ func (w Window) Affected(dst []Bounds, ts int64, times []int64) []Bounds {
 	return dst[:first+len(slices.Compact(found))]
 }
 
-// holds reports whether a record other than the one at ts is in b.
-func (w Window) holds(b Bounds, ts int64, times []int64) bool {
+// isNew reports whether b, the window right of a record at ts, holds a record and was not there before.
+func (w Window) isNew(b Bounds, ts int64, times []int64) bool {
+	found := false
 	for _, t := range times {
-		if t != ts && b.Contains(t) {
-			return true
+		if t == ts || w.Left(t) == b {
+			return false
 		}
+		found = found || b.Contains(t)
 	}
-	return false
+	return found
 }

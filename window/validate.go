@@ -72,9 +72,8 @@ func (w Window) String() string {
 	default:
 		return w.cal.String()
 	}
-	// Offsets that give the same windows are the same.
-	if n := w.grid(); n > 0 && floorMod(w.off, n) != 0 {
-		s += fmt.Sprintf(" offset %v", dur(floorMod(w.off, n)))
+	if w.off != 0 {
+		s += fmt.Sprintf(" offset %v", dur(w.off))
 	}
 	return s
 }

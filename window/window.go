@@ -64,7 +64,7 @@ type Window struct {
 	kind Kind
 	size int64 // length of a window; gap of a session; the difference of a sliding window; max of cumulate
 	hop  int64 // distance of starts; step of cumulate
-	off  int64 // offset of the alignment as given
+	off  int64 // offset of the alignment, from 0 to the distance of starts
 	cal  *calendar
 	err  error
 }
@@ -130,7 +130,10 @@ func (w Window) Offset(d time.Duration) Window {
 	case KindTumbling, KindHopping, KindCumulate:
 		if w.off <= -w.size || w.off >= w.size {
 			w.fail("offset %v is not shorter than %v", d, dur(w.size))
+			return w
 		}
+		// Offsets that give the same windows are the same.
+		w.off = floorMod(w.off, w.grid())
 	default:
 		w.fail("%s windows have no offset", w.kind)
 	}

@@ -62,7 +62,11 @@ func (z *zone) look(sec int64) (from, to, off int64) {
 		from = a.Unix()
 	}
 	if !b.IsZero() {
-		to = b.Unix()
+		// Far ahead the bounds are those of a year counted as 365 days, so that the last day of a leap year ends before it
+		// begins. No clock changes on that day.
+		if to = b.Unix(); to <= sec {
+			to = sec + secondsPerDay
+		}
 	}
 	return from, to, int64(o)
 }
