@@ -88,7 +88,7 @@ func TestCalendarTwin(t *testing.T) {
 			w := make(loc)
 			var highest int64 = minTime
 			var start int64 = minTime
-			for at := from; at.Before(from.AddDate(1, 3, 0)); at = at.Add(15 * time.Minute) {
+			for at := from; at.Before(from.AddDate(1, 3, 0)); at = at.Add(30 * time.Minute) {
 				// The number of the period that the clock shows.
 				y, m, d := at.In(loc).Date()
 				date := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)

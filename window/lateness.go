@@ -31,7 +31,12 @@ func (c *Config) Complete(b Bounds, w int64) bool { return w != minTime && w >= 
 func (c *Config) Expired(b Bounds, w int64) bool { return w != minTime && w >= c.Cleanup(b) }
 
 // Cleanup returns the watermark at which the window is closed.
-func (c *Config) Cleanup(b Bounds) int64 { return add(b.Last(), c.lateness) }
+func (c *Config) Cleanup(b Bounds) int64 {
+	if c.lateness == maxTime {
+		return maxTime
+	}
+	return add(b.Last(), c.lateness)
+}
 
 // Forgotten returns the watermark at which the row of the window can be removed. It is Cleanup, except for sessions:
 // a closed session has to be remembered for another gap, in which a record may still come that is not expired by
@@ -51,10 +56,13 @@ func (c *Config) ForgottenEnd(w int64) int64 { return endUpTo(w, add(c.lateness,
 
 // endUpTo solves End-1+d <= w for the largest End.
 func endUpTo(w, d int64) int64 {
-	if w == minTime || w == maxTime {
-		return w
+	switch {
+	case w == maxTime:
+		return maxTime
+	case d == maxTime || w == minTime || w < minTime+d:
+		return minTime
 	}
-	return add(sub(w, d), 1)
+	return w - d + 1
 }
 
 // Refuses reports why a record that belongs to the window b is not accepted at w, which under Origin is the watermark
