@@ -17,6 +17,9 @@ type ceiling struct {
 // below reports whether key is above everything the DB may hold.
 func (c *ceiling) below(key []byte) bool { return !c.any && bytes.Compare(c.key, key) <= 0 }
 
+// nothing reports whether the DB holds no row at all that the view does not hold.
+func (c *ceiling) nothing() bool { return !c.any && len(c.key) == 0 }
+
 // raise is told of a row that has left the view.
 func (c *ceiling) raise(key []byte) {
 	if c.below(key) {

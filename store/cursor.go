@@ -58,6 +58,12 @@ func (v *View[V]) scanCommitted(c *Cursor[V], lo, hi []byte) error {
 		one := &gens{base: g.no, list: []*gen{g}}
 		c.sources = append(c.sources, source[V]{refs: cutRun(v.sealedRun, lo, hi, one.key), gens: one})
 	}
+	return v.scanLayers(c, lo, hi)
+}
+
+// scanLayers adds the committed layers and the DB to a cursor.
+func (v *View[V]) scanLayers(c *Cursor[V], lo, hi []byte) error {
+	s := v.s
 	for _, l := range [...]struct {
 		*layer
 		last uint32
