@@ -9,13 +9,11 @@ func (c *Config) OnWatermark(s *State, b Bounds, prev, w int64) Decision {
 	if !s.exists() || !c.Complete(b, w) {
 		return d
 	}
-	if s.Flags&Past == 0 {
+	if s.Flags&Past == 0 && c.firesOnTime(s) {
 		s.Flags |= Past
-		if c.firesOnTime(s) {
-			d.Close = c.Expired(b, w)
-			c.firing(&d, s, TimingOnTime, d.Close)
-			return d
-		}
+		d.Close = c.Expired(b, w)
+		c.firing(&d, s, TimingOnTime, d.Close)
+		return d
 	}
 	if !c.Expired(b, w) || c.Expired(b, prev) {
 		return d

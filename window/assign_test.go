@@ -204,6 +204,30 @@ func TestSharedSlice(t *testing.T) {
 	}
 }
 
+func TestOfAndStartingAt(t *testing.T) {
+	for _, c := range []struct {
+		w      Window
+		b      Bounds
+		length int64
+	}{
+		{Tumbling(10 * time.Millisecond), Bounds{-10, 0}, 10},
+		{Hopping(10*time.Millisecond, 5*time.Millisecond), Bounds{-5, 5}, 10},
+		{Cumulate(5*time.Millisecond, 10*time.Millisecond), Bounds{-10, 0}, 10},
+		{Session(10 * time.Millisecond), Bounds{7, 17}, 0},
+		{Sliding(10 * time.Millisecond), Bounds{7, 18}, 11},
+		{Global(), Bounds{minTime, maxTime}, 0},
+		{Year(time.UTC), Bounds{0, 365 * 86_400_000}, 0},
+		{Window{}, Bounds{}, 0},
+	} {
+		if of, at := c.w.Of(c.b.End), c.w.StartingAt(c.b.Start); of != c.b || at != c.b {
+			t.Errorf("%v: ends %v, starts %v, want %v", c.w, of, at, c.b)
+		}
+		if c.w.Size() != c.length {
+			t.Errorf("%v: size %d, want %d", c.w, c.w.Size(), c.length)
+		}
+	}
+}
+
 func TestSliced(t *testing.T) {
 	for _, c := range []struct {
 		w     Window

@@ -34,7 +34,7 @@ func (c *Config) OnDeadline(s *State, b Bounds, w int64, a Arm) Decision {
 	if s.Flags&Dirty == 0 {
 		return d
 	}
-	switch past := s.Flags&Past != 0; {
+	switch past := c.Complete(b, w); {
 	case a == ArmEarly && !past:
 		c.firing(&d, s, TimingEarly, false)
 	case past && (a == ArmLate || a == ArmEarly && c.onTime == Never):
@@ -46,7 +46,7 @@ func (c *Config) OnDeadline(s *State, b Bounds, w int64, a Arm) Decision {
 // Rearm returns the deadline that a stored state needs after deadlines, which are never stored, were lost.
 func (c *Config) Rearm(s State, b Bounds, w int64) Arm {
 	c.settle(&s, b, w)
-	switch past := s.Flags&Past != 0; {
+	switch past := c.Complete(b, w); {
 	case s.Flags&Dirty == 0 || c.Expired(b, w):
 	case !past && c.early.every > 0:
 		return ArmEarly

@@ -65,16 +65,13 @@ func (s *State) emit(t Timing) {
 	s.Flags = s.Flags&^Dirty | Emitted
 }
 
-// settle brings a state up to what happened when the watermark reached the end of its window. It reports whether the
-// window fired then.
+// settle brings a state up to the on-time firing of its window, if there was one. It reports whether it changed s. A
+// window that did not fire is left as it is, as if the watermark had not yet reached its end.
 func (c *Config) settle(s *State, b Bounds, w int64) bool {
-	if s.Flags&Past != 0 || !s.exists() || !c.Complete(b, w) {
+	if s.Flags&Past != 0 || !s.exists() || !c.Complete(b, w) || !c.firesOnTime(s) {
 		return false
 	}
-	fired := c.firesOnTime(s)
-	if fired {
-		s.emit(TimingOnTime)
-	}
+	s.emit(TimingOnTime)
 	s.Flags |= Past
-	return fired
+	return true
 }

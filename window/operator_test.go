@@ -17,7 +17,7 @@ type operator struct {
 	rows      map[Bounds]storedRow
 	deadlines map[Bounds]deadline
 	out       []string
-	writes    int // rows stored
+	eager     bool // stores the state of a window that fired on time, which is not needed
 }
 
 type storedRow struct {
@@ -57,8 +57,12 @@ func (o *operator) load(b Bounds) *openRow {
 }
 
 func (o *operator) store(b Bounds, r *openRow) {
-	o.writes++
-	o.rows[b] = storedRow{string(r.Append(nil)), r.MaxTime, r.value, r.emitted}
+	enc := r.Append(nil)
+	s, _, err := ParseState(enc)
+	if s.MaxTime = r.MaxTime; err != nil || s != r.State {
+		o.t.Fatalf("stored %+v, read %+v (%v)", r.State, s, err)
+	}
+	o.rows[b] = storedRow{string(enc), r.MaxTime, r.value, r.emitted}
 }
 
 func (o *operator) settled(r *openRow) {
@@ -214,6 +218,9 @@ func (o *operator) advance(w int64) {
 		}
 		if d.Fire {
 			o.fire(b, r, d)
+		}
+		if o.eager && !d.Close {
+			o.store(b, r)
 		}
 		if d.Dropped > 0 {
 			o.out = append(o.out, fmt.Sprintf("dropped %v %d", b, d.Dropped))

@@ -13,8 +13,8 @@ const (
 	Dirty Flags = 1 << iota
 	// Emitted is set while the value of a pane of this window is what downstream knows of it.
 	Emitted
-	// Past is set once the state accounts for what happened when the watermark reached the end of the window: its
-	// on-time firing, or that it was created later.
+	// Past is set once the state accounts for its on-time firing, or for a record after the watermark had reached the end
+	// of the window.
 	Past
 
 	hasNumbers
@@ -28,7 +28,7 @@ const (
 //
 // That a window fired on time is not stored when it happens: whether it did follows from the watermark, so that the
 // firing of many windows writes no rows. The methods of Config that take a watermark bring the state up to date first,
-// which they call settling.
+// which they call settling. It does no harm to store the state of a window that fired on time.
 type State struct {
 	// Panes counts the panes emitted so far, NonSpeculative those that were not early.
 	Panes, NonSpeculative uint32

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Trigger says when the value of a window is shown besides the moment it is complete. The zero Trigger is None.
+// Trigger says when the value of a window is shown besides the moment it is complete. The zero Trigger is None. What is
+// wrong with a trigger is an error of New.
 type Trigger struct {
 	every   int64 // ms of wall clock time, 0 never
 	aligned bool
@@ -68,9 +69,6 @@ func AnyOf(ts ...Trigger) Trigger {
 	}
 	return r
 }
-
-// Err returns why the trigger cannot be used, or nil. The error is an ErrInvalid.
-func (t Trigger) Err() error { return t.err }
 
 // never reports whether the trigger is None.
 func (t Trigger) never() bool { return t.every == 0 && t.count == 0 }

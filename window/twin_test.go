@@ -244,6 +244,7 @@ func TestTwin(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, i))
 		c := randomConfig(t, r)
 		o, x := newOperator(t, c), &twin{c: c, w: minTime}
+		o.eager = r.IntN(4) == 0
 		var history []string
 		for range 60 {
 			event := randomEvent(r, o, x)

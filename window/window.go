@@ -54,9 +54,6 @@ func (k Kind) String() string {
 	return "unknown window"
 }
 
-// Calendar reports whether windows of this kind follow the calendar of a time zone.
-func (k Kind) Calendar() bool { return k >= KindDay && k <= KindYear }
-
 // Window is a kind of window with its parameters. The zero Window is invalid. A Window is a small value, and its
 // methods may be called by many goroutines at once. What a constructor refuses is found by Err; the other methods of an
 // invalid Window assign nothing.
