@@ -88,7 +88,7 @@ func TestCalendarTwin(t *testing.T) {
 			w := make(loc)
 			var highest int64 = minTime
 			var start int64 = minTime
-			for at := from; at.Before(from.AddDate(1, 3, 0)); at = at.Add(30 * time.Minute) {
+			for at := from; at.Before(from.AddDate(1, 1, 0)); at = at.Add(30 * time.Minute) {
 				// The number of the period that the clock shows.
 				y, m, d := at.In(loc).Date()
 				date := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
@@ -117,6 +117,9 @@ func TestCalendarTwin(t *testing.T) {
 				have := w.Assign(nil, at.UnixMilli())[0]
 				if have.Start != start || !have.Contains(at.UnixMilli()) {
 					t.Fatalf("seed %d: %v at %v: %v, want a start of %v", seed, w, at, have, time.UnixMilli(start).In(loc))
+				}
+				if w.Kind() == KindDay {
+					continue
 				}
 				if day := days.Assign(nil, at.UnixMilli())[0]; day.Start < have.Start || day.End > have.End {
 					t.Fatalf("seed %d: %v at %v: %v does not hold the day %v", seed, w, at, have, day)

@@ -103,11 +103,13 @@ func New(w Window, opts ...Option) (Config, error) {
 // allowed.
 func AllowedLateness(d time.Duration) Option {
 	return func(c *Config) error {
-		if d < 0 {
-			return fmt.Errorf("window: allowed lateness %v is negative: %w", d, ErrInvalid)
-		}
-		if c.lateness = d.Milliseconds(); d == Forever {
+		switch {
+		case d == Forever:
 			c.lateness = maxTime
+		case d < 0 || d%time.Millisecond != 0:
+			return fmt.Errorf("window: allowed lateness %v is negative or not a whole number of milliseconds: %w", d, ErrInvalid)
+		default:
+			c.lateness = d.Milliseconds()
 		}
 		return nil
 	}

@@ -99,6 +99,7 @@ func TestConfigErrors(t *testing.T) {
 		{OnTime(Never), OnClose(Never)},
 		{OnTime(Never), OnClose(Never), AllowedLateness(time.Hour), Late(None())},
 		{Early(AnyOf())},
+		{AllowedLateness(time.Microsecond)},
 		{Early(AnyOf(Every(time.Second), EveryAligned(time.Second)))},
 		{Early(Every(time.Microsecond))},
 	} {
