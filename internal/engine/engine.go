@@ -233,6 +233,9 @@ func (e *Engine) shutDown(hard context.Context, stop context.CancelFunc, loopEnd
 		cancel()
 	}
 	e.source.client.CloseAllowingRebalance()
+	// The client's close leaves the group once more, in a goroutine that it does not wait for, and polls a last time:
+	// what that poll finds would hold up the goroutine for ever.
+	e.source.client.AllowRebalance()
 }
 
 func (e *Engine) stopWorkers(context.Context) {
