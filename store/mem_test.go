@@ -13,3 +13,4 @@ func memDisk(*testing.T) storetest.Disk {
 
 func TestMem(t *testing.T)        { storetest.Run(t, memDisk) }
 func TestStateOnMem(t *testing.T) { storetest.RunState(t, memDisk) }
+func TestTypedOnMem(t *testing.T) { storetest.RunTyped(t, memDisk) }

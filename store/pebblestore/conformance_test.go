@@ -27,6 +27,7 @@ func memDisk(*testing.T) storetest.Disk {
 
 func TestConformance(t *testing.T) { storetest.Run(t, memDisk) }
 func TestState(t *testing.T)       { storetest.RunState(t, memDisk) }
+func TestTyped(t *testing.T)       { storetest.RunTyped(t, memDisk) }
 
 // TestOnDisk runs a database on the real file system.
 func TestOnDisk(t *testing.T) {
