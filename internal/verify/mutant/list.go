@@ -61,7 +61,7 @@ func state() []Mutant {
 	return []Mutant{
 		{"dirty-views", "dirty views are kept after an abort", "aborted", []Edit{
 			{"store/state.go", "			v.rollback(s.sealed)\n", "			v.rollback(nil)\n"},
-			{"store/seal.go", "	for _, list := range [...][]uint32{v.sealed, v.dirty} {", "	for _, list := range [...][]uint32{} {"}}},
+			{"store/seal.go", "	for _, list := range [...][]uint32{v.sealed, v.dirty, v.dead} {", "	for _, list := range [...][]uint32{} {"}}},
 		{"count-records", "a restore ends by the number of records", "handover", []Edit{
 			{restore, "		reached[i] = r.Offset + 1\n", "		reached[i] = r.Offset + 1\n		if info.Records > info.Total/2 {\n			return nil // every second offset is a marker, is it not?\n		}\n"}}},
 		{"purge-ahead", "repartition records are purged beyond the committed offset", "", []Edit{
