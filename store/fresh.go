@@ -15,11 +15,19 @@ func (v *View[V]) create(key []byte) (*Row[V], error) {
 	if r, i := v.find(key, hash); r != nil {
 		r.used = true
 		v.at = i
+		v.refresh(r)
 		return r, nil
 	}
 	r := v.admit(key, hash, 0)
 	r.fresh, v.anyFresh = true, true
 	return r, nil
+}
+
+// refresh makes a row fresh that was read, is absent, and has not been changed since the last commit.
+func (v *View[V]) refresh(r *Row[V]) {
+	if !r.Present && r.mark <= v.s.committed {
+		r.fresh, v.anyFresh = true, true
+	}
 }
 
 // rekey gives a fresh, dirty row another key that the view does not hold and that is absent below. It must be the row
@@ -51,7 +59,7 @@ func (v *View[V]) rekey(r *Row[V], key []byte) {
 // is nothing under to, unless surely is false.
 func (v *View[V]) move(from, to []byte, val V, time int64, surely bool) error {
 	if hash := v.s.hash(from); !v.expired(from) {
-		if r, i := v.find(from, hash); r != nil && r.fresh && r.mark == v.s.cur {
+		if r, i := v.find(from, hash); r != nil && r.fresh && r.last == 0 && r.mark == v.s.cur {
 			if hit, _ := v.find(to, v.s.hash(to)); hit == nil && !v.expired(to) {
 				v.at = i
 				v.rekey(r, to)

@@ -37,6 +37,7 @@ func (v *TimerView) Set(key, tag []byte, t int64) error {
 		return err
 	}
 	had, old := r.Present, r.Value
+	v.v.refresh(r)
 	v.v.Set(r, t, 0)
 	if had {
 		return v.dues.move(old, v.buf, t, v.buf)
