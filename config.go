@@ -54,7 +54,8 @@ type Config struct {
 	// records but whose records have not arrived. Default: 1 s.
 	MaxTaskIdle time.Duration
 	// MaxUncommittedBytes is the size of uncommitted state and output of one worker, in bytes, at which it
-	// commits early. Default: 64 MiB.
+	// commits early: changed rows with what their commit will make of them, and records in the producer. There may be
+	// twice as much, while one transaction is ending and the next one fills. Default: 64 MiB.
 	MaxUncommittedBytes int64
 	// OnError says what happens to a record that cannot be processed: Fail ends Run, DeadLetter writes it to
 	// <App>-dead-letter in the same transaction. Default: Fail.

@@ -126,6 +126,11 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 	ft := flightTask{task: t, seq: t.seq + 1, last: make([]*kgo.Record, len(t.sub.changelogs))}
 	t.out.input = nil
+	var written int64
+	if t.state != nil {
+		written = t.state.Dirty()
+	}
+	output := w.uncommitted
 	if err := t.proc.Flush(); err != nil {
 		return ft, err
 	}
@@ -153,6 +158,9 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 	}
 	if err != nil {
 		return ft, err
+	}
+	if t.state != nil {
+		t.grown(written, w.uncommitted-output+t.state.Dirty())
 	}
 	p := t.progress(writer, nowMs)
 	value, err := p.Append(nil)
@@ -227,6 +235,7 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 	if err == nil && t.state != nil {
 		err = t.state.Commit(blob, nowMs)
 	}
+	t.sealed = 0
 	if err != nil {
 		w.e.taskFailed(t, err)
 		return
@@ -311,7 +320,7 @@ func (w *worker) rollback(ctx context.Context) {
 		if t.state != nil {
 			t.state.Rollback()
 		}
-		t.dirty = false
+		t.dirty, t.sealed = false, 0
 		if t.lease.lost() {
 			continue
 		}

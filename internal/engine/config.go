@@ -71,7 +71,8 @@ type Config struct {
 
 	// CommitInterval is the time between commits. Default: 100 ms.
 	CommitInterval time.Duration
-	// OverlayBytes is the uncommitted state and output of a worker that force an early commit. Default: 64 MiB.
+	// OverlayBytes is the uncommitted state and output of a worker's current generation that force an early commit.
+	// Default: 64 MiB.
 	OverlayBytes int64
 	// QueueBytes bounds the fetched records that wait in the instance. Default: 32 MiB.
 	QueueBytes int64

@@ -68,6 +68,7 @@ func (w *worker) write(t *task, wr *writing) {
 	wr.done = make(chan struct{})
 	done := wr.done
 	w.e.mgr.wg.Go(func() {
+		defer w.signal() // the task may be waiting
 		defer close(done)
 		w.e.cfg.CrashPoint(K8)
 		if err := wr.layer.Write(); err != nil {
@@ -77,9 +78,23 @@ func (w *worker) write(t *task, wr *writing) {
 	})
 }
 
-// stalled says whether a task must not take more records because its database does not take its layers.
+// stalled says whether a task must not take more records because its database does not take its layers: the next one
+// is full before the last is written. A disk that refuses gets more time, there may be nothing else to wait for.
 func (t *task) stalled(e *Engine) bool {
-	return t.writing != nil && t.writing.failed && t.state.Memory().Layer > 4*e.share().LayerBytes
+	if t.writing == nil {
+		return false
+	}
+	limit := e.share().LayerBytes
+	if t.writing.failed {
+		limit *= 4
+	} else {
+		select {
+		case <-t.writing.done:
+			return false
+		default:
+		}
+	}
+	return t.state.Memory().Layer > limit
 }
 
 // share is one task's part of the instance's memory for state. It changes with the number of tasks, and the
@@ -145,10 +160,32 @@ func (w *worker) forget(t *task) {
 	}
 }
 
-// dirtyBytes returns the size of the task's uncommitted writes.
+// firstGrowth stands for the growth of a task's writes until it has been seen.
+const firstGrowth = 4
+
+// dirtyBytes estimates the memory of the current generation's writes, together with what their commit makes of them:
+// encoded rows, changelog records and coalesced output, for rows of a few bytes many times their size. How much that
+// is per byte written is taken from the last commits.
 func (t *task) dirtyBytes() int64 {
 	if t.state == nil {
 		return 0
 	}
-	return t.state.Dirty()
+	growth := t.growth
+	if growth == 0 {
+		growth = firstGrowth
+	}
+	return int64(float64(t.state.Dirty()-t.sealed) * (1 + growth))
+}
+
+// grown notes that writes of so many bytes have become so many more when they were sealed.
+func (t *task) grown(before, more int64) {
+	t.sealed = t.state.Dirty()
+	if before <= 0 {
+		return
+	}
+	g := float64(more) / float64(before)
+	if t.growth > 0 {
+		g = (g + t.growth) / 2
+	}
+	t.growth = g
 }

@@ -47,7 +47,7 @@ func (w *worker) runTask(t *task, start time.Time) int {
 				w.e.cfg.CrashPoint(K2)
 			}
 			now := w.e.cfg.Clock.Now()
-			if now.Sub(start) >= slice {
+			if now.Sub(start) >= slice || w.overFull() {
 				break
 			}
 		}

@@ -44,6 +44,8 @@ type task struct {
 	ends      []int64
 	out       output
 	poison    map[topicPartition]poisoned
+	sealed    int64         // bytes of state in the sealed generation
+	growth    float64       // see dirtyBytes; 0: not known yet
 	dirty     bool          // something to commit: processed records, or moved positions
 	first     bool          // nothing committed yet by this task object
 	checkedBy *producer     // the incarnation whose open transactions were looked for
