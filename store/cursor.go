@@ -53,7 +53,7 @@ func (v *View[V]) scanCommitted(c *Cursor[V], lo, hi []byte) error {
 	s := v.s
 	if g := s.sealed; g != nil {
 		if v.sealedRun == nil {
-			v.sealedRun = g.sorted([]uint64{}, v.store)
+			v.sealedRun = s.sorted(g, v.store)
 		}
 		one := &gens{base: g.no, list: []*gen{g}}
 		c.sources = append(c.sources, source[V]{refs: cutRun(v.sealedRun, lo, hi, one.key), gens: one})
@@ -72,7 +72,7 @@ func (v *View[V]) scanLayers(c *Cursor[V], lo, hi []byte) error {
 			continue
 		}
 		p := &l.parts[v.store]
-		p.sort(&s.committedGens, v.store, l.last)
+		p.sort(s, v.store, l.last)
 		for _, run := range slices.Backward(p.runs) {
 			c.sources = append(c.sources, source[V]{refs: cutRun(run, lo, hi, s.committedGens.key), gens: &s.committedGens})
 		}
@@ -104,9 +104,8 @@ func (v *View[V]) sortDirty() {
 		return
 	}
 	key := func(i uint32) []byte { return v.key(v.row(i)) }
-	run := slices.Clone(v.dirty[v.dirtySeen:])
+	run := v.sortRows(v.dirty[v.dirtySeen:])
 	v.dirtySeen = len(v.dirty)
-	slices.SortFunc(run, func(a, b uint32) int { return bytes.Compare(key(a), key(b)) })
 	v.dirtyRuns = append(v.dirtyRuns, run)
 	for n := len(v.dirtyRuns); n > 1 && len(v.dirtyRuns[n-2]) < 2*len(v.dirtyRuns[n-1]); n = len(v.dirtyRuns) {
 		v.dirtyRuns = append(v.dirtyRuns[:n-2], mergeRuns(v.dirtyRuns[n-2], v.dirtyRuns[n-1], key, false))

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 	"unsafe"
@@ -100,18 +99,6 @@ func (s *gens) drop(no uint32) {
 	n := no - s.base + 1
 	s.list = slices.Clone(s.list[n:])
 	s.base += n
-}
-
-// sorted appends the positions of one store's entries in g by key.
-func (g *gen) sorted(dst []uint64, store int) []uint64 {
-	first := len(dst)
-	for i := g.start[store]; i < g.start[store+1]; i++ {
-		dst = append(dst, position(g.no, int(i)))
-	}
-	slices.SortFunc(dst[first:], func(a, b uint64) int {
-		return bytes.Compare(g.key(&g.entries[uint32(a)]), g.key(&g.entries[uint32(b)]))
-	})
-	return dst
 }
 
 // slabs hands out memory for encoded rows. Generations share a slab, so that small commits do not cost one each; a slab

@@ -135,17 +135,8 @@ func (v *View[V]) sortGroup(g *group) []uint32 {
 	if g.seen == len(g.rows) {
 		return g.order
 	}
-	key := func(i uint64) []byte { return v.key(v.row(uint32(i))) }
-	items := v.s.scratch(len(g.rows))
-	for _, i := range g.rows {
-		items = append(items, item{pos: uint64(i)})
-	}
-	sortItems(items, v.s.spare, commonPrefix(items, key), key)
 	// The old order may be in use by a cursor.
-	g.order, g.seen = make([]uint32, len(items)), len(items)
-	for n, it := range items {
-		g.order[n] = uint32(it.pos)
-	}
+	g.order, g.seen = v.sortRows(g.rows), len(g.rows)
 	return g.order
 }
 
@@ -188,12 +179,4 @@ func (s *State) sortSpans(all *gens, store int, prefix uint64) []uint64 {
 		last = key
 	}
 	return refs
-}
-
-// scratch returns an empty slice for n items, and makes spare as large.
-func (s *State) scratch(n int) []item {
-	if cap(s.items) < n {
-		s.items, s.spare = make([]item, 0, n), make([]item, n)
-	}
-	return s.items[:0]
 }

@@ -60,15 +60,16 @@ func (p *part) find(gs *gens, hash uint32, key []byte) (int, bool) {
 	}
 }
 
-// sort brings the runs up to the generations of gs up to last. Runs of like size are merged, so that every position
+// sort brings the runs up to the generations up to last. Runs of like size are merged, so that every position
 // is merged a logarithmic number of times.
-func (p *part) sort(gs *gens, store int, last uint32) {
+func (p *part) sort(s *State, store int, last uint32) {
+	gs := &s.committedGens
 	for no := max(p.seen+1, gs.base); no <= last; no++ {
 		g := gs.list[no-gs.base]
 		if g == nil || g.start[store] == g.start[store+1] {
 			continue
 		}
-		p.runs = append(p.runs, g.sorted(nil, store))
+		p.runs = append(p.runs, s.sorted(g, store))
 		for n := len(p.runs); n > 1 && len(p.runs[n-2]) < 2*len(p.runs[n-1]); n = len(p.runs) {
 			p.runs = append(p.runs[:n-2], mergeRuns(p.runs[n-2], p.runs[n-1], gs.key, true))
 		}

@@ -41,6 +41,45 @@ func sortItems(items, spare []item, depth int, key func(pos uint64) []byte) {
 	}
 }
 
+// sorted returns the positions of one store's entries in g by key.
+func (s *State) sorted(g *gen, store int) []uint64 {
+	from, to := g.start[store], g.start[store+1]
+	items := s.scratch(int(to - from))
+	for i := from; i < to; i++ {
+		items = append(items, item{pos: position(g.no, int(i))})
+	}
+	key := func(pos uint64) []byte { return g.key(&g.entries[uint32(pos)]) }
+	sortItems(items, s.spare, commonPrefix(items, key), key)
+	out := make([]uint64, len(items))
+	for i, it := range items {
+		out[i] = it.pos
+	}
+	return out
+}
+
+// scratch returns an empty slice for n items, and makes spare as large.
+func (s *State) scratch(n int) []item {
+	if cap(s.items) < n {
+		s.items, s.spare = make([]item, 0, n), make([]item, n)
+	}
+	return s.items[:0]
+}
+
+// sortRows returns rows of a view by key.
+func (v *View[V]) sortRows(rows []uint32) []uint32 {
+	key := func(i uint64) []byte { return v.key(v.row(uint32(i))) }
+	items := v.s.scratch(len(rows))
+	for _, i := range rows {
+		items = append(items, item{pos: uint64(i)})
+	}
+	sortItems(items, v.s.spare, commonPrefix(items, key), key)
+	out := make([]uint32, len(items))
+	for n, it := range items {
+		out[n] = uint32(it.pos)
+	}
+	return out
+}
+
 // sortEqual sorts items whose keys agree up to depth, if short keys are filled up with zeroes.
 func sortEqual(items, spare []item, depth int, key func(pos uint64) []byte) {
 	first := key(items[0].pos)

@@ -264,6 +264,9 @@ func (s *State) Commit(progress []byte, now int64) error {
 			v.promoted()
 		}
 	}
+	if cap(s.items) > 1<<16 {
+		s.items, s.spare = nil, nil
+	}
 	return nil
 }
 

@@ -27,6 +27,28 @@ func newWriter(t *testing.T, db store.DB, rng *rand.Rand) *writer {
 
 func (w *writer) now() map[string]string { return w.history[len(w.history)-1] }
 
+// rangePairs draws range deletes between other operations: ascending and apart for a run.
+func (w *writer) rangePairs(pairs []string, sorted bool) []string {
+	var out []string
+	end := ""
+	for i := 0; i < len(pairs); i += 2 {
+		k := pairs[i]
+		if sorted && k < end {
+			continue
+		}
+		if w.rng.IntN(6) == 0 {
+			end = k + string(rune('0'+w.rng.IntN(10)))
+			if w.rng.IntN(3) == 0 {
+				end = string(rune(k[0] + 1))
+			}
+			out = append(out, k, rangeTo+end)
+			continue
+		}
+		out = append(out, k, pairs[i+1])
+	}
+	return out
+}
+
 // pairs draws operations; sorted makes a run of them.
 func (w *writer) pairs(n int, sorted bool) []string {
 	ops := map[string]string{}
@@ -55,11 +77,11 @@ func (w *writer) pairs(n int, sorted bool) []string {
 func (w *writer) step() {
 	switch op := w.rng.IntN(10); {
 	case op < 6:
-		pairs := w.pairs(1+w.rng.IntN(6), false)
+		pairs := w.rangePairs(w.pairs(1+w.rng.IntN(6), false), false)
 		apply(w.t, w.db, pairs...)
 		w.note(pairs)
 	case op < 8:
-		pairs := w.pairs(1+w.rng.IntN(30), true)
+		pairs := w.rangePairs(w.pairs(1+w.rng.IntN(30), true), true)
 		check(w.t, w.db.Load(&run{pairs: pairs}))
 		w.note(pairs)
 		w.durable = len(w.history) - 1
@@ -72,7 +94,9 @@ func (w *writer) step() {
 func (w *writer) note(pairs []string) {
 	next := maps.Clone(w.now())
 	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] == "-" {
+		if end, ok := strings.CutPrefix(pairs[i+1], rangeTo); ok {
+			maps.DeleteFunc(next, func(k, _ string) bool { return k >= pairs[i] && k < end })
+		} else if pairs[i+1] == "-" {
 			delete(next, pairs[i])
 		} else {
 			next[pairs[i]] = pairs[i+1]

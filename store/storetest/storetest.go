@@ -34,6 +34,7 @@ func Run(t *testing.T, disk func(t *testing.T) Disk) {
 		{"Scan", testScan},
 		{"ScanSnapshot", testScanSnapshot},
 		{"DSingleDelete", testSingleDelete},
+		{"DRangeDel", testRangeDel},
 		{"Closed", testClosed},
 		{"ReadDuringWrite", testReadDuringWrite},
 		{"DBigBatch", testBigBatch},
