@@ -79,8 +79,7 @@ type Progress struct {
 	Ends []StoreEnd
 	// TopicIDs names the topics the offsets and ends refer to.
 	TopicIDs []TopicID
-	// Rest holds sections that later layouts add (generators, upstream vector,
-	// snapshots), carried through unread.
+	// Rest holds sections, see Section. Those this build does not know are carried through unread.
 	Rest []byte
 }
 

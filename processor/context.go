@@ -1,5 +1,7 @@
 package processor
 
+import "github.com/tidemark/tidemark/window"
+
 // Op is the index of an operator among those of its task.
 type Op int32
 
@@ -19,11 +21,19 @@ type Context struct {
 	headers   []Header
 	op        Op // the operator whose user code runs, for panics and Operator
 
-	slab    slab
-	effects uint64
-	dropped uint64
-	emitErr error // of what is downstream of the custom processor that runs
-	broken  error // of the state or the output; wins over whatever user code makes of it
+	task   *Task
+	origin int64     // watermark of the record's own source partition when it was read
+	change window.Op // what the record does to results given before; 0 for a plain one
+
+	observed   any  // the typed value, for generators that look at it
+	unobserved bool // the record's time does not move its source's generator
+
+	slab     slab
+	effects  uint64
+	dropped  uint64
+	counters []Counters // by Op
+	emitErr  error      // of what is downstream of the custom processor that runs
+	broken   error      // of the state or the output; wins over whatever user code makes of it
 }
 
 // Topic returns the topic of the input record; it is empty while coalesced results are emitted at a commit, and behind

@@ -14,10 +14,14 @@ const (
 	StageUser        = "user"         // a user function returned an error or panicked (then Stack is set)
 	StageNullKey     = "null-key"     // a keyed operator met a record without key
 	StageNullValue   = "null-value"   // a null value where the type has no value that stands for null
+	StageTimestamp   = "timestamp"    // the record has no event time
 )
 
 // ErrNull is the cause of errors of the stages null-key and null-value.
 var ErrNull = errors.New("null where a value is needed")
+
+// ErrNoTimestamp is the cause of errors of the stage timestamp: a record without event time where one is needed.
+var ErrNoTimestamp = errors.New("no timestamp")
 
 // Error says that one record cannot be processed: the data or user code is at fault, not the machinery. Errors of the
 // state or of the output are returned as they are, never as an Error.

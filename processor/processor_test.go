@@ -24,7 +24,7 @@ func TestErrorsCopyTheKey(t *testing.T) {
 	b := NewBuilder(Env{})
 	op := b.Op("op")
 	key := []byte("key")
-	b.Source(func(c *Context) error { return c.fail(op, StageUser, errors.New("no")) })
+	b.Source(func(c *Context) error { return c.fail(op, StageUser, errors.New("no")) }, nil)
 	err := b.Task().Process(0, &Record{Key: key})
 	key[0] = 'x'
 	var e *Error
@@ -41,7 +41,7 @@ func TestPanicInAnyForm(t *testing.T) {
 	for _, p := range []any{"text", errors.New("error"), 7} {
 		b := NewBuilder(Env{})
 		b.Op("op")
-		b.Source(func(c *Context) error { panic(p) })
+		b.Source(func(c *Context) error { panic(p) }, nil)
 		task := b.Task()
 		err := task.Process(0, &Record{})
 		var e *Error
@@ -62,7 +62,7 @@ func TestHeadersOfTheInputAreNotTouched(t *testing.T) {
 			t.Error(c.Headers())
 		}
 		return nil
-	})
+	}, nil)
 	if err := b.Task().Process(0, &Record{Headers: headers}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestFlushRunsInOrderAndStopsAtAnError(t *testing.T) {
 		return bad
 	})
 	b.OnFlush(func() error { ran = append(ran, 3); return nil })
-	b.Source(func(c *Context) error { return nil })
+	b.Source(func(c *Context) error { return nil }, nil)
 	if err := b.Task().Process(0, &Record{Topic: "in", Offset: 9, Headers: []Header{{}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestEmitOutsideOfItsFunction(t *testing.T) {
 	b := NewBuilder(Env{})
 	var kept func(int)
 	f := FlatMap(b.Op("op"), func(_ int, emit func(int)) { kept = emit }, Fan[int, int](nil))
-	b.Source(func(c *Context) error { return f(c, 1, 1) })
+	b.Source(func(c *Context) error { return f(c, 1, 1) }, nil)
 	if err := b.Task().Process(0, &Record{}); err != nil {
 		t.Fatal(err)
 	}

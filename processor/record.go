@@ -35,12 +35,15 @@ func (id TaskID) String() string { return id.Sub + "/" + strconv.Itoa(int(id.Par
 
 // Output takes the records a task produces.
 type Output interface {
-	// Send hands over one record for the sink with this index in the sub-topology's list. A partition of -1 asks for
-	// Kafka's default: murmur2 of the key or, for a nil key, the partition of the task. The bytes of key, value and
+	// Send hands over one record for the sink with this index in the sub-topology's list. Its partition is Kafka's default
+	// for a record with the key by, murmur2, or for nil that of the task. The bytes of key, value and
 	// header values never change again and may be kept; the headers slice is valid during the call only. An error ends
 	// the processing of the record and comes back from Process as it is: an *Error, whose Operator may be left empty, if
 	// this record cannot be sent, any other if none can.
-	Send(sink int, partition int32, time int64, key, value []byte, headers []Header) error
+	Send(sink int, by []byte, time int64, key, value []byte, headers []Header) error
+	// Late hands over a record that an operator has refused for its time. It is valid during the call only, but for the
+	// bytes of its key, value and header values. An error is that of Send.
+	Late(r *Late) error
 }
 
 // Env is what a task gets from whoever runs it.
@@ -48,5 +51,6 @@ type Env struct {
 	Task   TaskID
 	Output Output
 	State  *store.State // nil if the sub-topology has no stores
+	Clocks []byte       // what AppendClocks returned at the last commit, nil at a first start
 	Now    func() int64 // wall clock in ms, for Context.Now only; nil makes it return 0
 }

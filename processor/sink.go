@@ -1,6 +1,9 @@
 package processor
 
-import "github.com/tidemark/tidemark/codec"
+import (
+	"github.com/tidemark/tidemark/codec"
+	"github.com/tidemark/tidemark/window"
+)
 
 // Sink sends records to a topic.
 type Sink[K, V any] struct {
@@ -79,11 +82,25 @@ func (s *Sink[K, V]) send(c *Context, key []byte, v V) error {
 // emit sends the record in hand. An error of the output is remembered, so that user code between here and the task
 // cannot turn it into its own. An output that refuses a record as such says so with an Error, and it has not sent it.
 func (c *Context) emit(op Op, sink int, key, value []byte) error {
-	err := c.out.Send(sink, -1, c.time, key, value, c.headers)
+	return c.emitTo(op, sink, key, key, value)
+}
+
+// emitTo is emit for a record that is partitioned by something else than its key.
+func (c *Context) emitTo(op Op, sink int, by, key, value []byte) error {
+	headers := c.headers
+	if c.change != 0 && !hasOp(headers) {
+		headers = append(headers[:len(headers):len(headers)], Header{window.OpHeader, opHeaders[c.change]})
+	}
+	err := c.out.Send(sink, by, c.time, key, value, headers)
 	if err == nil {
 		c.effects++
 		return nil
 	}
+	return c.sendError(op, key, err)
+}
+
+// sendError completes and remembers an error of the output.
+func (c *Context) sendError(op Op, key []byte, err error) error {
 	if e, ok := err.(*Error); ok && e.Operator == "" {
 		refused := *e
 		refused.Operator, refused.Key = c.operators[op], cloneKey(key)
@@ -91,4 +108,10 @@ func (c *Context) emit(op Op, sink int, key, value []byte) error {
 	}
 	c.broken = err
 	return err
+}
+
+// hasOp reports whether the headers say already what a record does to earlier results.
+func hasOp(headers []Header) bool {
+	n := len(headers)
+	return n > 0 && headers[n-1].Key == window.OpHeader
 }

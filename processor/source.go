@@ -1,6 +1,9 @@
 package processor
 
-import "github.com/tidemark/tidemark/codec"
+import (
+	"github.com/tidemark/tidemark/codec"
+	"github.com/tidemark/tidemark/watermark"
+)
 
 // SourceConfig describes how the records of one topic enter a task.
 type SourceConfig[K, V any] struct {
@@ -12,6 +15,11 @@ type SourceConfig[K, V any] struct {
 	NeedKey, NeedValue bool
 	Stream             Func[K, V]         // what reads the topic as a stream; nil if nothing does
 	Tables             []TableInput[K, V] // what reads it as a table
+	// Time returns the event time of a record in ms and whether it has one; nil takes the record's timestamp. It is
+	// called once per record, before anything else sees the record.
+	Time func(c *Context, k K, v V) (int64, bool, error)
+	// Clock is the source's, nil if nothing behind it asks for the time.
+	Clock *Clock
 }
 
 // NewSource returns the entry of a source. A null key reaches a stream as the key type's null, or as its zero value if
@@ -19,6 +27,10 @@ type SourceConfig[K, V any] struct {
 // value type's null and is an error if it has none; for a table it deletes the key.
 func NewSource[K, V any](s SourceConfig[K, V]) Source {
 	nullKey, nullValue := nullOf(s.Key), nullOf(s.Value)
+	settings := (*watermark.Settings)(nil)
+	if s.Clock != nil {
+		settings = s.Clock.Settings
+	}
 	return func(c *Context) error {
 		var k K
 		var v V
@@ -48,6 +60,11 @@ func NewSource[K, V any](s SourceConfig[K, V]) Source {
 				return c.fail(s.Op, StageDecodeValue, err)
 			}
 		}
+		if settings != nil || s.Time != nil {
+			if ok, err := s.stamp(c, settings, k, v); err != nil || !ok {
+				return err
+			}
+		}
 		for _, t := range s.Tables {
 			if err := t(c, k, v, c.value != nil); err != nil {
 				return err
@@ -58,4 +75,46 @@ func NewSource[K, V any](s SourceConfig[K, V]) Source {
 		}
 		return s.Stream(c, k, v)
 	}
+}
+
+// noTimestamp is the timestamp of a Kafka record that has none. An event time of -1 from a record's content is a time
+// like any other.
+const noTimestamp = -1
+
+// stamp finds the event time of the record in hand. It reports false for a record that was refused for it.
+func (s *SourceConfig[K, V]) stamp(c *Context, set *watermark.Settings, k K, v V) (bool, error) {
+	time, ok := c.time, c.time != noTimestamp
+	if s.Time != nil {
+		c.op = s.Op
+		var err error
+		if time, ok, err = s.Time(c, k, v); err != nil {
+			return false, c.fail(s.Op, StageUser, err)
+		}
+	}
+	if set == nil {
+		if ok {
+			c.time = time
+		}
+		return true, nil
+	}
+	if !ok {
+		switch {
+		case set.Missing == watermark.Late:
+			c.unobserved = true
+			return false, c.refuse(s.Op, Late{Reason: BadTime, Watermark: s.Clock.mark.W})
+		case set.Missing == watermark.PartitionTime && s.Clock.seen != watermark.Unknown:
+			time = s.Clock.seen
+		default:
+			return false, c.fail(s.Op, StageTimestamp, ErrNoTimestamp)
+		}
+	}
+	c.time = time
+	if set.MaxFuture > 0 && time > satAdd(c.Now(), set.MaxFuture.Milliseconds()) {
+		c.unobserved = true
+		return false, c.refuse(s.Op, Late{Reason: Future, Watermark: s.Clock.mark.W})
+	}
+	if set.NeedsValue {
+		c.observed = v
+	}
+	return true, nil
 }

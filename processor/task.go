@@ -3,6 +3,7 @@ package processor
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Task is the running form of one sub-topology on one partition. It belongs to one goroutine. After an abort it is
@@ -12,7 +13,14 @@ type Task struct {
 	sources []Source
 	flushes []func() error
 	closes  []func() error
-	idle    Record // stands in for the input record while Flush runs
+	idle    Record // stands in for the input record where none is at hand
+
+	clocks   []*Clock // by source; nil where nothing asks for the time
+	nodes    []*Node  // in topological order
+	announce []announced
+	moved    bool
+	now      int64 // processing time of the last Tick
+	nextTick int64
 }
 
 // Source is the entry of a task for one source of its sub-topology.
@@ -23,9 +31,9 @@ type Builder struct{ t *Task }
 
 // NewBuilder starts a task.
 func NewBuilder(env Env) *Builder {
-	t := &Task{c: &Context{env: env, out: env.Output}}
+	t := &Task{c: &Context{env: env, out: env.Output}, nextTick: math.MaxInt64}
 	t.idle = Record{Partition: env.Task.Partition, Offset: -1}
-	t.c.rec = &t.idle
+	t.c.rec, t.c.task = &t.idle, t
 	return &Builder{t}
 }
 
@@ -38,11 +46,26 @@ func (b *Builder) Env() Env { return b.t.c.env }
 // Op registers an operator under its name and returns its index.
 func (b *Builder) Op(name string) Op {
 	b.t.c.operators = append(b.t.c.operators, name)
+	b.t.c.counters = append(b.t.c.counters, Counters{})
 	return Op(len(b.t.c.operators) - 1)
 }
 
-// Source appends the entry of the next source.
-func (b *Builder) Source(s Source) { b.t.sources = append(b.t.sources, s) }
+// Source appends the entry of the next source. Its clock is nil if nothing behind it asks for the time.
+func (b *Builder) Source(s Source, clock *Clock) {
+	b.t.sources = append(b.t.sources, s)
+	b.t.clocks = append(b.t.clocks, clock)
+	if clock != nil {
+		clock.start(b.t.c)
+	}
+}
+
+// Node appends an operator that has a watermark, in topological order.
+func (b *Builder) Node(n *Node) { b.t.nodes = append(b.t.nodes, n) }
+
+// Announce says that the task tells the readers of a repartition sink how far the node has got.
+func (b *Builder) Announce(sink int, n *Node) {
+	b.t.announce = append(b.t.announce, announced{sink, n})
+}
 
 // OnFlush appends what Flush does; the calls run in this order.
 func (b *Builder) OnFlush(f func() error) { b.t.flushes = append(b.t.flushes, f) }
@@ -53,9 +76,13 @@ func (b *Builder) OnClose(f func() error) { b.t.closes = append(b.t.closes, f) }
 // Task returns the finished task.
 func (b *Builder) Task() *Task { return b.t }
 
+// Restore gives the finished task the event time of Env.Clocks.
+func (b *Builder) Restore() error { return b.t.restoreClocks(b.t.c.env.Clocks) }
+
 // Process runs one record through the task. source is the index in the sub-topology's sources. An *Error says that the
 // record itself is at fault (see Error); any other error comes from the state or the output. After an error the record
-// may have left effects behind, which Effects shows.
+// may have left effects behind, which Effects shows. The record is judged by the watermarks as they are; it moves those of
+// its source afterwards, and when Moved says so, Advance comes before the next record.
 func (t *Task) Process(source int, r *Record) (err error) {
 	c := t.c
 	defer func() {
@@ -66,8 +93,23 @@ func (t *Task) Process(source int, r *Record) (err error) {
 	c.rec, c.time, c.headers = r, r.Time, r.Headers
 	c.key, c.keyShared = r.Key, false
 	c.value, c.raw = r.Value, true
-	c.broken, c.emitErr = nil, nil
-	return t.sources[source](c)
+	c.broken, c.emitErr, c.unobserved, c.change = nil, nil, false, 0
+	k := t.clocks[source]
+	if k == nil || k.gen == nil {
+		return t.sources[source](c)
+	}
+	c.origin = k.mark.W
+	if k.mark.Idle {
+		k.mark.Idle = false
+		t.moved = true
+	}
+	if err := t.sources[source](c); err != nil {
+		return err
+	}
+	if !c.unobserved && k.observe(c) {
+		t.moved = true
+	}
+	return nil
 }
 
 // Flush emits what operators held back since the last Flush, in topological order: a downstream aggregate of the task
@@ -80,8 +122,11 @@ func (t *Task) Flush() (err error) {
 			err = c.panicked(p)
 		}
 	}()
+	if err := t.Pause(); err != nil {
+		return err
+	}
 	for _, f := range t.flushes {
-		c.rec, c.headers, c.broken, c.emitErr = &t.idle, nil, nil, nil
+		c.between(t)
 		if err := f(); err != nil {
 			return err
 		}

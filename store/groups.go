@@ -105,26 +105,29 @@ func (g *gen) addSpan(store int, prefix uint64) {
 	g.spans = append(g.spans, span{store, prefix, at, at + 1})
 }
 
-// scanGroup returns a cursor over the rows of one group. It sorts the group's dirty rows and its entries in all
-// generations that are not in the DB, and touches no other.
-func (v *View[V]) scanGroup(prefix uint64) (*Cursor[V], error) {
+// scanGroup returns a cursor over the rows of one group, from what follows the prefix in the first key on. It sorts the
+// group's dirty rows and its entries in all generations that are not in the DB, and touches no other.
+func (v *View[V]) scanGroup(prefix uint64, first []byte) (*Cursor[V], error) {
 	s := v.s
 	c := &Cursor[V]{v: v, at: -1, strip: 8}
 	lo := binary.BigEndian.AppendUint64(nil, prefix)
 	if v.expired(lo) {
 		return c, nil
 	}
+	hi := successor(lo)
+	lo = append(lo, first...)
 	if at, ok := v.groups.find(prefix); ok {
-		c.sources = append(c.sources, source[V]{rows: v.sortGroup(v.groups.list[at])})
+		rows := cutRun(v.sortGroup(v.groups.list[at]), lo, nil, func(i uint32) []byte { return v.key(v.row(i)) })
+		c.sources = append(c.sources, source[V]{rows: rows})
 	}
 	all := gens{base: s.committedGens.base, list: slices.Clip(s.committedGens.list)}
 	if s.sealed != nil {
 		all.push(s.sealed)
 	}
-	if refs := s.sortSpans(&all, v.store, prefix); len(refs) > 0 {
+	if refs := cutRun(s.sortSpans(&all, v.store, prefix), lo, nil, all.key); len(refs) > 0 {
 		c.sources = append(c.sources, source[V]{refs: refs, gens: &all})
 	}
-	if err := v.scanDB(c, lo, successor(lo)); err != nil {
+	if err := v.scanDB(c, lo, hi); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -105,14 +105,14 @@ func SessionLayout(panes bool) Layout { return sessionLayout{panes} }
 type sessionLayout struct{ panes bool }
 
 func (l sessionLayout) Export(dst, key, value []byte) (ckey, cvalue, header []byte) {
-	user, s, ok := cutSessionKey(key)
+	user, s, ok := ParseSessionKey(key)
 	if !ok {
 		return nil, nil, nil
 	}
 	if s.End > math.MinInt64 {
 		s.End--
 	}
-	ckey = binary.BigEndian.AppendUint64(appendKeyOf(dst, user), uint64(s.End))
+	ckey = binary.BigEndian.AppendUint64(append(dst, user...), uint64(s.End))
 	ckey = binary.BigEndian.AppendUint64(ckey, uint64(s.Start))
 	cvalue, header = splitPanes(l.panes, value)
 	return ckey, cvalue, header
@@ -137,14 +137,14 @@ func VersionedLayout() Layout { return versionedLayout{} }
 type versionedLayout struct{}
 
 func (versionedLayout) Export(dst, key, value []byte) (ckey, cvalue, header []byte) {
-	user, _, ok := cutTermKey(key)
+	user, _, ok := ParseVersionKey(key)
 	if !ok || len(value) == 0 {
 		return nil, nil, nil
 	}
 	if value[0] == versionValue {
 		cvalue = value[1:]
 	}
-	return appendKeyOf(dst, user), cvalue, nil
+	return append(dst, user...), cvalue, nil
 }
 
 func (versionedLayout) Import(dst, ckey, cvalue, _ []byte, time int64) (key, value []byte, err error) {

@@ -54,9 +54,10 @@ func AppendTermKey(dst, key []byte) []byte {
 	return append(append(dst, key...), 0, 1)
 }
 
-// cutTermKey takes apart what begins with an escaped key, and leaves that as it is.
-func cutTermKey(b []byte) (escaped, rest []byte, ok bool) {
-	for i := 0; ; i++ {
+// ParseTermKey takes apart what begins with an escaped key. key is a part of b if there was nothing to escape.
+func ParseTermKey(b []byte) (key, rest []byte, ok bool) {
+	escaped := false
+	for i := 0; i < len(b); i++ {
 		n := bytes.IndexByte(b[i:], 0)
 		if n < 0 || i+n+1 >= len(b) {
 			return nil, nil, false
@@ -64,33 +65,18 @@ func cutTermKey(b []byte) (escaped, rest []byte, ok bool) {
 		i += n + 1
 		switch b[i] {
 		case 1:
-			return b[: i-1 : i-1], b[i+1:], true
+			key = b[: i-1 : i-1]
+			if escaped {
+				key = bytes.ReplaceAll(key, []byte{0, 0xff}, []byte{0})
+			}
+			return key, b[i+1:], true
 		case 0xff:
+			escaped = true
 		default:
 			return nil, nil, false
 		}
 	}
-}
-
-// appendKeyOf appends the key that was escaped.
-func appendKeyOf(dst, escaped []byte) []byte {
-	for {
-		i := bytes.IndexByte(escaped, 0)
-		if i < 0 {
-			return append(dst, escaped...)
-		}
-		dst = append(dst, escaped[:i+1]...)
-		escaped = escaped[i+2:]
-	}
-}
-
-// ParseTermKey takes apart what begins with an escaped key. key is a part of b if there was nothing to escape.
-func ParseTermKey(b []byte) (key, rest []byte, ok bool) {
-	key, rest, ok = cutTermKey(b)
-	if ok && bytes.IndexByte(key, 0) >= 0 {
-		key = appendKeyOf(nil, key)
-	}
-	return key, rest, ok
+	return nil, nil, false
 }
 
 // AppendSessionKey appends the key of a row of a Session store.
@@ -100,19 +86,11 @@ func AppendSessionKey(dst, key []byte, s Span) []byte {
 
 // ParseSessionKey takes the key of a row of a Session store apart.
 func ParseSessionKey(b []byte) (key []byte, s Span, ok bool) {
-	key, s, ok = cutSessionKey(b)
-	if ok && bytes.IndexByte(key, 0) >= 0 {
-		key = appendKeyOf(nil, key)
-	}
-	return key, s, ok
-}
-
-func cutSessionKey(b []byte) (escaped []byte, s Span, ok bool) {
-	escaped, rest, ok := cutTermKey(b)
+	key, rest, ok := ParseTermKey(b)
 	if !ok || len(rest) != 16 {
 		return nil, Span{}, false
 	}
-	return escaped, Span{Start: timeAt(rest[8:]), End: timeAt(rest)}, true
+	return key, Span{Start: timeAt(rest[8:]), End: timeAt(rest)}, true
 }
 
 // AppendVersionKey appends the key of a row of a Versioned store: the latest version comes first.

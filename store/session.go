@@ -58,7 +58,7 @@ func (v *SessionView[V]) entry(key []byte) (uint32, error) {
 			return 0, err
 		}
 		for c.Next() {
-			_, s, ok := cutSessionKey(c.Key())
+			_, s, ok := ParseSessionKey(c.Key())
 			if !ok {
 				return 0, errors.Join(fmt.Errorf("store: %s: row %q: %w", v.v.id(), c.Key(), ErrCorrupt), c.Close())
 			}
@@ -190,7 +190,6 @@ type SessionQueue[V any] struct {
 	v   *SessionView[V]
 	q   *dueQueue // nil: nothing can be due
 	due []byte
-	key []byte
 }
 
 // Next returns the next session with End <= upTo; ok is false if there is none for now. key is valid until the next call
@@ -202,7 +201,7 @@ func (q *SessionQueue[V]) Next(upTo int64) (key []byte, s Span, r *Row[V], ok bo
 			return nil, Span{}, nil, false, err
 		}
 		q.due = append(q.due[:0], k...)
-		key, s, ok := cutSessionKey(q.due[8:])
+		key, s, ok := ParseSessionKey(q.due[8:])
 		if !ok {
 			return nil, Span{}, nil, false, fmt.Errorf("store: %s: due row %q: %w", q.v.v.id(), q.due, ErrCorrupt)
 		}
@@ -212,8 +211,7 @@ func (q *SessionQueue[V]) Next(upTo int64) (key []byte, s Span, r *Row[V], ok bo
 		}
 		q.q.take()
 		if r.Present && s.End == timeAt(q.due) {
-			q.key = appendKeyOf(q.key[:0], key)
-			return q.key, s, r, true, nil
+			return key, s, r, true, nil
 		}
 		// Out of date: of a session that has moved or gone.
 		if err := q.v.dues.v.Delete(q.due, 0); err != nil {

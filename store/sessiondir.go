@@ -119,48 +119,40 @@ func compareSpans(a, b Span) int {
 
 // add adds a span and reports whether it is new.
 func (d *sessionDir) add(i uint32, s Span) bool {
-	e := &d.entries[i]
-	switch {
-	case e.n == 0:
-		e.first = s
-	case e.n == 1 && e.first == s:
+	var one [1]Span
+	list := d.spans(i, &one)
+	at, ok := slices.BinarySearchFunc(list, s, compareSpans)
+	if ok {
 		return false
-	case e.n == 1:
-		list := []Span{e.first, s}
-		slices.SortFunc(list, compareSpans)
-		d.more[i] = list
-	default:
-		list := d.more[i]
-		at, ok := slices.BinarySearchFunc(list, s, compareSpans)
-		if ok {
-			return false
-		}
-		d.more[i] = slices.Insert(list, at, s)
 	}
-	e.n++
+	e := &d.entries[i]
+	if e.n++; e.n == 1 {
+		e.first = s
+		return true
+	}
+	if e.n == 2 {
+		list = append(make([]Span, 0, 2), list...)
+	}
+	d.more[i] = slices.Insert(list, at, s)
 	return true
 }
 
 // remove removes a span and reports whether it was there.
 func (d *sessionDir) remove(i uint32, s Span) bool {
-	e := &d.entries[i]
-	if e.n <= 1 {
-		if e.n == 0 || e.first != s {
-			return false
-		}
-		e.n = 0
-		return true
-	}
-	list := d.more[i]
+	var one [1]Span
+	list := d.spans(i, &one)
 	at, ok := slices.BinarySearchFunc(list, s, compareSpans)
 	if !ok {
 		return false
 	}
-	if e.n--; e.n == 1 {
+	e := &d.entries[i]
+	switch e.n--; e.n {
+	case 0:
+	case 1:
 		e.first = list[1-at]
 		delete(d.more, i)
-		return true
+	default:
+		d.more[i] = slices.Delete(list, at, at+1)
 	}
-	d.more[i] = slices.Delete(list, at, at+1)
 	return true
 }

@@ -10,7 +10,6 @@ type TimerView struct {
 	q    *dueQueue
 	buf  []byte
 	due  []byte
-	key  []byte
 }
 
 // TimerViewOf returns the view of a store of kind Timers. It is the same view on every call for one State.
@@ -68,7 +67,7 @@ func (v *TimerView) Get(key, tag []byte) (t int64, ok bool, err error) {
 
 // PopDue removes the first timer with t <= w, in the order of time, key and tag, and returns it; ok is false if none is
 // due. Timers set meanwhile take their place in the order, also before those returned already. The slices are valid
-// until the next call of PopDue.
+// until the next call on the view.
 func (v *TimerView) PopDue(w int64) (key, tag []byte, t int64, ok bool, err error) {
 	for {
 		k, ok, err := v.q.next(w)
@@ -90,9 +89,8 @@ func (v *TimerView) PopDue(w int64) (key, tag []byte, t int64, ok bool, err erro
 		if err := v.dues.v.Delete(v.due, 0); err != nil {
 			return nil, nil, 0, false, err
 		}
-		if key, tag, ok := cutTermKey(row); ok && set {
-			v.key = appendKeyOf(v.key[:0], key)
-			return v.key, tag, t, true, nil
+		if key, tag, ok := ParseTermKey(row); ok && set {
+			return key, tag, t, true, nil
 		}
 	}
 }

@@ -68,7 +68,12 @@ func (w *WindowView[V]) Remove(r *Row[V], time int64) { w.v.Remove(r, time) }
 // ScanEnd returns a cursor over the rows of one window in ascending order of their keys. Cursor.Key is the user's key.
 // The rows of other windows cost nothing. As with View.Scan, a row written during the scan may show in either state.
 func (w *WindowView[V]) ScanEnd(end int64) (*Cursor[V], error) {
-	return w.v.scanGroup(uint64(end) ^ 1<<63)
+	return w.v.scanGroup(uint64(end)^1<<63, nil)
+}
+
+// ScanEndFrom is ScanEnd from a key on.
+func (w *WindowView[V]) ScanEndFrom(end int64, first []byte) (*Cursor[V], error) {
+	return w.v.scanGroup(uint64(end)^1<<63, first)
 }
 
 // Ends appends the ends of windows that may hold rows, from <= end <= to, in ascending order. An end stays listed until

@@ -12,7 +12,9 @@ import (
 // discard is an Output for measurements.
 type discard struct{ n int }
 
-func (d *discard) Send(int, int32, int64, []byte, []byte, []processor.Header) error {
+func (*discard) Late(*processor.Late) error { return nil }
+
+func (d *discard) Send(int, []byte, int64, []byte, []byte, []processor.Header) error {
 	d.n++
 	return nil
 }

@@ -37,6 +37,7 @@ func (t *Topology) Build() (*Plan, error) {
 		return nil, err
 	}
 	t.settleNeeds()
+	t.settleTime()
 	plan := &Plan{Name: t.name, nodes: t.nodes}
 	for _, s := range subs {
 		plan.Subs = append(plan.Subs, s.sub())
@@ -103,9 +104,17 @@ func (s *subgraph) sub() *Sub {
 	out := &Sub{ID: s.id, Operators: s.operators(), Stores: s.specs(), groups: s.groups}
 	for _, src := range s.sources {
 		topic, repartition := src.topicOf()
-		out.Sources = append(out.Sources, Source{Topic: topic, Repartition: repartition})
+		from := Source{Topic: topic, Repartition: repartition}
+		if src.asked {
+			out.Timed = true
+			if repartition == "" {
+				from.Time = src.settings()
+			}
+		}
+		out.Sources = append(out.Sources, from)
 	}
 	for _, k := range s.sinks {
+		out.Timed = out.Timed || k.cut && k.asked
 		topic, repartition := k.topicOf()
 		out.Sinks = append(out.Sinks, Sink{Topic: topic, Repartition: repartition, Partitions: k.partitions})
 	}

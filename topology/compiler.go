@@ -14,6 +14,9 @@ type compiler struct {
 	env     processor.Env
 	b       *processor.Builder
 	done    map[*node]any
+	ops     map[*node]processor.Op
+	clocks  map[*node]*processor.Clock
+	times   map[*node]*processor.Node
 	flushes []flush
 	err     error
 }
@@ -28,9 +31,20 @@ func newTask(s *subgraph, env processor.Env) (*processor.Task, error) {
 	if env.State == nil && len(s.stores) > 0 {
 		return nil, fmt.Errorf("topology: sub-topology %s: build task: no state for its stores", s.id)
 	}
-	b := &compiler{sub: s, env: env, b: processor.NewBuilder(env), done: map[*node]any{}}
+	b := &compiler{sub: s, env: env, b: processor.NewBuilder(env), done: map[*node]any{}, ops: map[*node]processor.Op{}}
+	b.makeClocks()
 	for _, src := range s.sources {
-		b.b.Source(src.read(b))
+		b.b.Source(src.read(b), b.clocks[src])
+	}
+	for _, n := range s.nodes {
+		t := b.times[n]
+		if t == nil {
+			continue
+		}
+		b.b.Node(t)
+		if n.cut {
+			b.b.Announce(s.sinkIndex(n), t)
+		}
 	}
 	// An operator is declared after its inputs, so the order of declaration is a topological one.
 	slices.SortFunc(b.flushes, func(x, y flush) int { return cmp.Compare(x.seq, y.seq) })
@@ -38,6 +52,9 @@ func newTask(s *subgraph, env processor.Env) (*processor.Task, error) {
 		b.b.OnFlush(f.f)
 	}
 	task := b.b.Task()
+	if b.err == nil {
+		b.err = b.b.Restore()
+	}
 	if b.err != nil {
 		return nil, cmp.Or(b.err, task.Close())
 	}
@@ -51,8 +68,15 @@ func (b *compiler) fail(operator string, err error) {
 	}
 }
 
-// op registers an operator with the task.
-func (b *compiler) op(n *node) processor.Op { return b.b.Op(n.name()) }
+// op registers an operator with the task, once.
+func (b *compiler) op(n *node) processor.Op {
+	op, ok := b.ops[n]
+	if !ok {
+		op = b.b.Op(n.name())
+		b.ops[n] = op
+	}
+	return op
+}
 
 // compiled returns the running form of a node.
 func (b *compiler) compiled(n *node) any {
@@ -93,7 +117,8 @@ func readTopic[K, V any](b *compiler, n *node, k *encoding[K], v *encoding[V]) p
 	vc, _ := v.get()
 	s := processor.SourceConfig[K, V]{
 		Op: b.op(n), Key: kc, Value: vc,
-		NeedKey: n.wants.key, NeedValue: n.wants.value,
+		NeedKey: n.wants.key || n.time.uses.key, NeedValue: n.wants.value || n.time.uses.value,
+		Time: extractor[K, V](n), Clock: b.clocks[n],
 	}
 	streams := false
 	for _, c := range n.out {

@@ -96,7 +96,7 @@ func (dt *driverTask) build() error {
 }
 
 // Send implements processor.Output.
-func (dt *driverTask) Send(sink int, partition int32, time int64, key, value []byte, headers []processor.Header) error {
+func (dt *driverTask) Send(sink int, by []byte, time int64, key, value []byte, headers []processor.Header) error {
 	if dt.fail != nil {
 		return dt.fail
 	}
@@ -115,6 +115,12 @@ func (dt *driverTask) Send(sink int, partition int32, time int64, key, value []b
 			}
 		}
 	}
+	return nil
+}
+
+// Late implements processor.Output.
+func (dt *driverTask) Late(l *processor.Late) error {
+	dt.driver.out = append(dt.driver.out, output{"late " + l.Reason.String(), l.Time, l.Record.Key, l.Record.Value, nil})
 	return nil
 }
 

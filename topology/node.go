@@ -31,6 +31,11 @@ const (
 	kindToStream  = "to-stream"
 	kindChanges   = "changes"
 	kindSink      = "sink"
+
+	kindPaneMap    = "pane-map"
+	kindPaneFilter = "pane-filter"
+	kindPanePeek   = "pane-peek"
+	kindDedup      = "dedup"
 )
 
 // node is one operator of the graph, without its types. A KeyBy that cuts is one node with two halves: its function
@@ -51,6 +56,14 @@ type node struct {
 	passesOld  bool
 	stateful   bool // needs its input partitioned by the key in hand
 	changesKey bool // a processor that may emit under other keys
+
+	time     timing // of a source
+	timed    bool   // it asks for the time: a window, timers, a horizon
+	asked    bool   // it or something behind it does; a result of Build
+	sessions bool   // its windows are sessions
+	holds    bool   // it may hold its watermark back
+	// retracts says that its results come with retractions of earlier ones; what follows passes them on up to a topic.
+	retracts bool
 
 	partitions int          // declared for a KeyBy; 0: derived
 	stores     []*storeDecl // stores it uses
@@ -90,6 +103,23 @@ func (n *node) name() string {
 		return n.kind + "(" + n.label + ")"
 	}
 	return n.kind + "#" + n.label
+}
+
+// retracting reports whether the node's output takes results back: it does so itself, or its input does and it is no
+// aggregate, whose output is made anew.
+func (n *node) retracting() bool {
+	if n.retracts {
+		return true
+	}
+	if n.kind == kindSource || len(n.stores) > 0 && n.kind != kindProcess {
+		return false
+	}
+	for _, in := range n.in {
+		if in.retracting() {
+			return true
+		}
+	}
+	return false
 }
 
 // labelled reports whether the label was given by the user.

@@ -16,6 +16,7 @@ type options struct {
 	key, value  any      // codec.Codec of the operator's key and value type
 	partitions  int
 	everyUpdate bool
+	plainValue  bool
 }
 
 type option struct {

@@ -3,6 +3,7 @@ package topology
 import (
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/watermark"
 )
 
 // Plan is a topology that has passed all checks: what the engine runs. It does not change and may be used by many
@@ -28,6 +29,8 @@ type Sub struct {
 	Sources   []Source // by the source index of Task.Process
 	Sinks     []Sink   // by the sink index of Output.Send
 	Stores    []store.Spec
+	// Timed says that an operator of the sub-topology asks for the event time, or one behind its repartitions does.
+	Timed bool
 	// NewTask builds the running form for one partition. Env.State must have been opened with Stores. It may be called
 	// from any goroutine.
 	NewTask func(processor.Env) (*processor.Task, error)
@@ -39,6 +42,8 @@ type Sub struct {
 type Source struct {
 	Topic       string // empty for a repartition topic of the app
 	Repartition string // operator id, if it is one
+	// Time is how the records of a topic tell the event time; nil for a repartition, and if nobody asks for it.
+	Time *watermark.Settings
 }
 
 // Sink is a topic that a sub-topology writes.

@@ -100,12 +100,17 @@ func TestPlan(t *testing.T) {
 	p := build(t, campaigns())
 	var got strings.Builder
 	for _, s := range p.Subs {
+		for i := range s.Sources {
+			if s.Sources[i].Time != nil {
+				t.Errorf("%s: nobody asks for the time of %s", s.ID, s.Sources[i].Topic)
+			}
+		}
 		fmt.Fprintf(&got, "%s %v %v %v\n", s.ID, s.Operators, s.Sources, s.Sinks)
 	}
-	const want = `ads [] [{ads } {late-ads }] [{cheap  0} {dear  0} { by-campaign 6}]
-budget [budget] [{budgets }] [{budgets-text  0}]
-by-campaign [by-campaign seen spend] [{ by-campaign}] [{spend  0} {fraud  0} {odd  0}]
-odd [] [{odd }] [{odd-upper  0}]
+	const want = `ads [] [{ads  <nil>} {late-ads  <nil>}] [{cheap  0} {dear  0} { by-campaign 6}]
+budget [budget] [{budgets  <nil>}] [{budgets-text  0}]
+by-campaign [by-campaign seen spend] [{ by-campaign <nil>}] [{spend  0} {fraud  0} {odd  0}]
+odd [] [{odd  <nil>}] [{odd-upper  0}]
 `
 	if got.String() != want {
 		t.Errorf("got:\n%s", got.String())

@@ -11,7 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark/changelog"
+	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/watermark"
 )
 
 // The commit protocol. The worker carries out steps 1, 2, 6 and 7, the committer steps 3, 4 and 5, so that
@@ -51,6 +53,8 @@ type flightTask struct {
 	last      []*kgo.Record // last changelog record per changelog, nil when none was written
 	ends      []int64       // acknowledged ends, filled after the flush
 	progress  *changelog.Progress
+	told      []watermark.Broadcast // what the task has announced once this is committed
+	tally     []processor.Counters
 }
 
 // outcome is what became of a flight.
@@ -104,6 +108,7 @@ func (w *worker) takeOff(ctx context.Context, now time.Time) {
 		}
 		f.tasks = append(f.tasks, ft)
 	}
+	w.announce(f, nowMs)
 	if err := w.openTransaction(ctx); err != nil {
 		w.cannotBegin(ctx, err)
 		return
@@ -131,6 +136,11 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 		written = t.state.Dirty()
 	}
 	output := w.uncommitted
+	if t.sub.Timed {
+		if err := t.proc.Tick(w.e.steady()); err != nil {
+			return ft, err
+		}
+	}
 	if err := t.proc.Flush(); err != nil {
 		return ft, err
 	}
@@ -169,6 +179,9 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 	}
 	w.emit(&kgo.Record{Topic: t.sub.progress, Partition: t.id.Partition, Key: []byte(changelog.ProgressKey), Value: value, Timestamp: time.UnixMilli(nowMs)})
 	ft.progress = p
+	if t.sub.Timed {
+		ft.tally = t.tally()
+	}
 	for _, in := range t.inputs {
 		ft.positions = append(ft.positions, in.position)
 	}
@@ -241,6 +254,13 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 		return
 	}
 	t.seq, t.ends, t.first = ft.seq, ft.ends, false
+	t.clocks = p.Section(changelog.SectionClocks)
+	if ft.told != nil {
+		t.told = ft.told
+	}
+	if ft.tally != nil {
+		w.e.cfg.Metrics.count(t.proc.Operators(), ft.tally)
+	}
 	t.lastSeq.Store(t.seq)
 	for i, in := range t.inputs {
 		in.committed = ft.positions[i]
@@ -317,6 +337,11 @@ func (w *worker) rollback(ctx context.Context) {
 		w.notBefore = w.e.cfg.Clock.Now().Add(min(w.e.cfg.CommitInterval<<min(w.failures-2, 10), time.Second))
 	}
 	for _, t := range w.tasks {
+		if t.proc != nil {
+			if err := t.proc.Pause(); err != nil {
+				w.log.Warn("scan of the state", zap.Stringer("task", t.id), zap.Error(err))
+			}
+		}
 		if t.state != nil {
 			t.state.Rollback()
 		}
@@ -455,7 +480,7 @@ func (f *flight) acknowledged() {
 func (f *flight) offsets() ([]offsetCommit, error) {
 	var out []offsetCommit
 	for _, ft := range f.tasks {
-		md, err := changelog.Metadata{Seq: ft.seq, Writer: f.prod.writer, W: changelog.NoWatermark, Ends: ft.ends}.Text()
+		md, err := changelog.Metadata{Seq: ft.seq, Writer: f.prod.writer, W: ft.progress.W, Ends: ft.ends}.Text()
 		if err != nil {
 			return nil, err
 		}

@@ -39,6 +39,8 @@ type Engine struct {
 	purger     *purger
 
 	deadLetters sinkTopic
+	late        sinkTopic // of records refused for their time
+	started     time.Time
 	maxBytes    map[string]int // max.message.bytes of the topics that are written
 
 	stateful  atomic.Int64 // tasks with stores that this instance has
@@ -68,10 +70,11 @@ func New(plan *topology.Plan, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg: cfg, plan: plan, names: names,
-		log:    cfg.Logger.With(zap.String("app", cfg.App)),
-		rand:   cfg.Rand,
-		ready:  make(chan struct{}),
-		failed: make(chan struct{}),
+		log:     cfg.Logger.With(zap.String("app", cfg.App)),
+		rand:    cfg.Rand,
+		ready:   make(chan struct{}),
+		failed:  make(chan struct{}),
+		started: cfg.Clock.Now(),
 	}
 	e.source = newSource(e)
 	e.mgr = newManager(e)

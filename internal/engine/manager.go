@@ -170,7 +170,7 @@ func (m *manager) newTask(s *sub, id processor.TaskID) *task {
 		if id.Partition >= s.partitions[i] {
 			continue // a shorter input of a sub-topology without state
 		}
-		t.inputs = append(t.inputs, &input{topic: topic, partition: id.Partition, source: i, task: t})
+		t.inputs = append(t.inputs, &input{topic: topic, partition: id.Partition, source: i, task: t, internal: s.Sources[i].Repartition != ""})
 	}
 	return t
 }

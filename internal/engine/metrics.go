@@ -19,6 +19,16 @@ type Metrics struct {
 	queued           prometheus.Gauge
 	memory           *prometheus.GaugeVec
 	lsoStuck         prometheus.Gauge
+	controls         *prometheus.CounterVec
+	late             *prometheus.CounterVec
+	lateWindows      *prometheus.CounterVec
+	lateAdmitted     *prometheus.CounterVec
+	operatorRecords  *prometheus.CounterVec
+	panes            *prometheus.CounterVec
+	watermark        *prometheus.GaugeVec
+	watermarkLag     *prometheus.GaugeVec
+	holder           *prometheus.GaugeVec
+	idle             *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them; a nil registerer leaves them unregistered.
@@ -50,10 +60,21 @@ func NewMetrics(reg prometheus.Registerer, app string) *Metrics {
 		queued:           prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "tidemark", Name: "queued_bytes", Help: "Fetched records waiting for a worker; at the limit fetching pauses.", ConstLabels: labels}),
 		memory:           gauge("state_memory_bytes", "Memory of the stores: views, overlay (uncommitted), layer (committed, not yet on disk).", "part"),
 		lsoStuck:         prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "tidemark", Name: "stuck_partitions", Help: "Partitions whose last stable offset is held up by a transaction nobody ends; the log names the producer.", ConstLabels: labels}),
+		controls:         counter("control_records_total", "Watermark records written to repartition topics.", "sub"),
+		late:             counter("late_records_total", "Records sent to the topic of late records, by operator and reason; a rate above 0.1 % of the input asks for more out-of-orderness or lateness.", "operator", "reason"),
+		lateWindows:      counter("late_windows_total", "Windows a record came too late for; another window may have taken it.", "operator"),
+		lateAdmitted:     counter("late_admitted_total", "Records folded into a window that had fired; each changes a result already given.", "operator"),
+		operatorRecords:  counter("operator_records_total", "What became of the records of windows and deduplications: in = folded + duplicate + late (late_records_total) + dead-lettered.", "operator", "outcome"),
+		panes:            counter("panes_total", "Panes emitted, by timing; suppressed ones would have repeated the last value, unfired windows were closed before a pane had shown their data.", "operator", "timing"),
+		watermark:        gauge("watermark_ms", "Lowest watermark of an operator over this instance's tasks, in ms since 1970.", "operator"),
+		watermarkLag:     gauge("watermark_lag_seconds", "Wall clock minus watermark; above the out-of-orderness plus 30 s something holds it: see watermark_holdback_seconds.", "operator"),
+		holder:           gauge("watermark_holdback_seconds", "How long the named input, a topic's partition or an upstream task, has held an operator's watermark where it is.", "operator", "input"),
+		idle:             gauge("partition_idle", "1 for an input partition that is silent and left out of the watermark; one that flaps asks for a longer IdleAfter.", "topic", "partition"),
 	}
 	if reg != nil {
 		for _, c := range []prometheus.Collector{m.records, m.recordErrors, m.deadLetters, m.transactions, m.aborts, m.commitSeconds,
-			m.openSeconds, m.restored, m.restoreRemaining, m.corruptions, m.tasks, m.lag, m.queued, m.memory, m.lsoStuck} {
+			m.openSeconds, m.restored, m.restoreRemaining, m.corruptions, m.tasks, m.lag, m.queued, m.memory, m.lsoStuck,
+			m.controls, m.late, m.lateWindows, m.lateAdmitted, m.operatorRecords, m.panes, m.watermark, m.watermarkLag, m.holder, m.idle} {
 			reg.MustRegister(c)
 		}
 	}

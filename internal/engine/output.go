@@ -29,7 +29,7 @@ type sinkTopic struct {
 const recordOverhead = 96
 
 // Send implements processor.Output.
-func (o *output) Send(sink int, partition int32, ms int64, key, value []byte, headers []processor.Header) error {
+func (o *output) Send(sink int, by []byte, ms int64, key, value []byte, headers []processor.Header) error {
 	t := o.task
 	st := &t.sub.sinks[sink]
 	w := t.worker
@@ -48,12 +48,9 @@ func (o *output) Send(sink int, partition int32, ms int64, key, value []byte, he
 				ms, st.name, st.maxAheadMs, st.maxAgeMs)}
 		}
 	}
-	if partition < 0 {
-		if key == nil {
-			partition = t.id.Partition % st.partitions
-		} else {
-			partition = partitionOf(key, st.partitions)
-		}
+	partition := t.id.Partition % st.partitions
+	if by != nil {
+		partition = partitionOf(by, st.partitions)
 	}
 	r := w.newRecord()
 	r.Topic, r.Partition, r.Key, r.Value = st.name, partition, key, value

@@ -19,6 +19,9 @@ func (w *worker) runTask(t *task, start time.Time) int {
 	nowMs := start.UnixMilli()
 	single := len(t.inputs) == 1
 	for {
+		if t.proc.Moved() && !w.advance(t, start) {
+			break
+		}
 		var in *input
 		if single {
 			in = t.inputs[0]
@@ -31,6 +34,13 @@ func (w *worker) runTask(t *task, start time.Time) int {
 		}
 		if r.Attrs.IsControl() {
 			in.advance(r) // a transaction marker: nothing to do, but the position moves
+			n++
+			continue
+		}
+		if in.isControl(r) {
+			if !w.control(t, in, r) {
+				break
+			}
 			n++
 			continue
 		}

@@ -57,6 +57,7 @@ type input struct {
 	partition int32
 	source    int // index in the sub-topology's sources
 	task      *task
+	internal  bool // a repartition topic of the app, with control records in it
 
 	q queue
 	// round counts the seeks. A chunk of an older round was fetched before the last one and is dropped.

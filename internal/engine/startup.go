@@ -222,6 +222,9 @@ func (e *Engine) topics(ctx context.Context, counts topology.Counts) error {
 	if e.cfg.OnError == DeadLetter {
 		want = append(want, changelog.WantDeadLetter(e.names.DeadLetter(), 0))
 	}
+	if e.timed() {
+		want = append(want, changelog.WantLate(e.names.Late(), 0))
+	}
 	var names []string
 	for _, w := range want {
 		names = append(names, w.Topic)
@@ -337,6 +340,10 @@ func (e *Engine) limits(ctx context.Context, internal []string) error {
 	if e.cfg.OnError == DeadLetter {
 		h := have[e.names.DeadLetter()]
 		e.deadLetters = sinkTopic{name: h.Topic, partitions: max(h.Partitions, 1), maxBytes: e.maxBytes[h.Topic]}
+	}
+	if e.timed() {
+		h := have[e.names.Late()]
+		e.late = sinkTopic{name: h.Topic, partitions: max(h.Partitions, 1), maxBytes: e.maxBytes[h.Topic]}
 	}
 	return nil
 }

@@ -42,9 +42,20 @@ func (t *task) writes() []topicPartition {
 			out = append(out, topicPartition{k.name, p})
 		}
 	}
-	d := &t.worker.e.deadLetters
-	for p := range d.partitions {
-		out = append(out, topicPartition{d.name, p})
+	for _, d := range [...]*sinkTopic{&t.worker.e.deadLetters, &t.worker.e.late} {
+		for p := range d.partitions {
+			out = append(out, topicPartition{d.name, p})
+		}
 	}
 	return out
+}
+
+// timed reports whether any part of the topology asks for the event time.
+func (e *Engine) timed() bool {
+	for _, s := range e.subs {
+		if s.Timed {
+			return true
+		}
+	}
+	return false
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tidemark/tidemark/changelog"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/watermark"
 )
 
 // TaskState is the stage of life of a task.
@@ -43,6 +44,11 @@ type task struct {
 	seq       uint64 // of the last commit
 	ends      []int64
 	out       output
+	clocks    []byte                // its event time as of the last commit, see processor.Task.AppendClocks
+	told      []watermark.Broadcast // what it has announced, per announcing sink, as of the last commit
+	counted   []processor.Counters  // what of its operators' counters is in a seal
+	outgoing  []processor.Outgoing  // reused
+	marks     []processor.Watermark // reused
 	poison    map[topicPartition]poisoned
 	sealed    int64         // bytes of state in the sealed generation
 	growth    float64       // see dirtyBytes; 0: not known yet
@@ -80,12 +86,20 @@ func (t *task) build() error {
 		Task:   t.id,
 		Output: &t.out,
 		State:  t.state,
+		Clocks: t.clocks,
 		Now:    func() int64 { return w.e.cfg.Clock.Now().UnixMilli() },
 	})
 	if err != nil {
 		return fmt.Errorf("tidemark: task %s: build operators: %w", t, err)
 	}
-	t.proc = proc
+	t.proc, t.counted = proc, nil
+	if !t.sub.Timed {
+		return nil
+	}
+	if t.told == nil {
+		t.told = make([]watermark.Broadcast, len(proc.Outgoing(nil)))
+	}
+	proc.Start(w.e.steady())
 	return nil
 }
 
@@ -114,8 +128,11 @@ func (t *task) pick(now, maxIdle int64) *input {
 			continue
 		}
 		in.waitSince = 0
-		if r.Attrs.IsControl() {
+		if r.Attrs.IsControl() || in.isControl(r) {
 			return in
+		}
+		if t.proc.TooFarAhead(in.source) {
+			continue // the others catch up first
 		}
 		if ms := r.Timestamp.UnixMilli(); best == nil || ms < bestMs {
 			best, bestMs = in, ms
@@ -130,6 +147,10 @@ func (t *task) pick(now, maxIdle int64) *input {
 // progress is the record that stands for the next commit.
 func (t *task) progress(writer uint64, now int64) *changelog.Progress {
 	p := &changelog.Progress{Seq: t.seq + 1, Writer: writer, Time: now, W: changelog.NoWatermark, TopicIDs: t.sub.ids}
+	if t.sub.Timed {
+		p.W = t.eventTime()
+		p.SetSection(changelog.SectionClocks, t.proc.AppendClocks(nil))
+	}
 	for _, in := range t.inputs {
 		p.Offsets = append(p.Offsets, changelog.TopicOffset{Topic: in.topic, Partition: in.partition, Offset: in.position})
 	}

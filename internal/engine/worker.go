@@ -166,6 +166,7 @@ func (w *worker) between(ctx context.Context, now time.Time) {
 	}
 	if !now.Before(w.nextTick) {
 		w.sweep(ctx, now.UnixMilli())
+		w.tick(w.e.steady())
 	}
 	if w.due(now) {
 		w.takeOff(ctx, now)

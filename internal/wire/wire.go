@@ -23,7 +23,7 @@ func AppendUvarint(dst []byte, v uint64) []byte { return binary.AppendUvarint(ds
 func AppendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
 
 // AppendString appends the length of s as a uvarint, then its bytes.
-func AppendString(dst []byte, s string) []byte {
+func AppendString[S string | []byte](dst []byte, s S) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s)))
 	return append(dst, s...)
 }

@@ -1,0 +1,209 @@
+package processor
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math"
+
+	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/window"
+)
+
+// dueSessions hands out sessions as the watermark reaches a point that lies at a fixed distance behind their ends. It
+// holds the one that comes next.
+type dueSessions[A any] struct {
+	queue *store.SessionQueue[cell[A]]
+	done  sessionAt // the last one dealt with, if any
+	head  sessionAt
+}
+
+// sessionAt is the place of a session in the order of ends, keys and starts.
+type sessionAt struct {
+	ok   bool
+	span window.Bounds
+	key  []byte
+}
+
+func (a *sessionAt) compare(b *sessionAt) int {
+	return cmp.Or(cmp.Compare(a.span.End, b.span.End), bytes.Compare(a.key, b.key), cmp.Compare(a.span.Start, b.span.Start))
+}
+
+// peek makes head the next session with End <= upTo and reports whether there is one.
+func (d *dueSessions[A]) peek(upTo int64) (bool, error) {
+	for !d.head.ok {
+		key, s, _, ok, err := d.queue.Next(upTo)
+		if err != nil || !ok {
+			return false, err
+		}
+		next := sessionAt{true, window.Bounds(s), key}
+		if d.done.ok && next.compare(&d.done) <= 0 {
+			continue // before the advance was interrupted
+		}
+		next.key = append(d.head.key[:0], key...)
+		d.head = next
+	}
+	return true, nil
+}
+
+// take moves past the head.
+func (d *dueSessions[A]) take() {
+	d.done.ok, d.done.span = true, d.head.span
+	d.done.key = append(d.done.key[:0], d.head.key...)
+	d.head.ok = false
+}
+
+// start opens the queues where the node's watermark is.
+func (o *sessions[K, V, A]) start() {
+	o.started = true
+	w := o.Node.w
+	o.fire.queue = o.view.Due(o.Window.CompleteEnd(w))
+	o.close.queue = o.view.Due(o.Window.ExpiredEnd(w))
+	o.forget.queue = o.view.Due(o.Window.ForgottenEnd(w))
+}
+
+// due implements fires. The queues know best, and look in constant time.
+func (o *sessions[K, V, A]) due() int64 { return math.MinInt64 }
+
+// advance implements fires.
+func (o *sessions[K, V, A]) advance(c *Context, w int64, left *budget) (bool, error) {
+	if !o.started {
+		o.start()
+	}
+	from := o.Node.w
+	for {
+		firing, err := o.fire.peek(o.Window.CompleteEnd(w))
+		if err != nil {
+			return false, c.stateError(o.Op, err)
+		}
+		closing := false
+		if !o.Window.ClosesSilently() {
+			if closing, err = o.close.peek(o.Window.ExpiredEnd(w)); err != nil {
+				return false, c.stateError(o.Op, err)
+			}
+		}
+		if !firing && !closing {
+			break
+		}
+		if !left.take() {
+			return false, nil
+		}
+		at := &o.fire
+		if !firing || closing && o.Window.Cleanup(o.close.head.span) < o.fire.head.span.Last() {
+			at = &o.close
+		}
+		// A session that fires and closes in one advance is seen once, when it fires.
+		if at == &o.fire || at.head.span.Last() <= from {
+			if err := o.show(c, &at.head, from, w); err != nil {
+				return false, err
+			}
+		}
+		at.take()
+	}
+	for {
+		ok, err := o.forget.peek(o.Window.ForgottenEnd(w))
+		if err != nil {
+			return false, c.stateError(o.Op, err)
+		}
+		if !ok {
+			break
+		}
+		if !left.take() {
+			return false, nil
+		}
+		c.effects++
+		if err := o.view.Remove(o.forget.head.key, store.Span(o.forget.head.span), o.forget.head.span.End); err != nil {
+			return false, c.stateError(o.Op, err)
+		}
+		o.forget.take()
+	}
+	// What an interrupted advance would have to skip is behind the watermark now.
+	o.fire.done.ok, o.close.done.ok, o.forget.done.ok = false, false, false
+	return true, nil
+}
+
+// show emits what the watermark makes of one session.
+func (o *sessions[K, V, A]) show(c *Context, at *sessionAt, from, w int64) error {
+	row, err := o.view.Row(at.key, store.Span(at.span))
+	if err != nil {
+		return c.stateError(o.Op, err)
+	}
+	if !row.Present {
+		return nil
+	}
+	cell := row.Value
+	cell.State.MaxTime = row.Time
+	d := o.Window.OnWatermark(&cell.State, at.span, from, w)
+	c.counters[o.Op].Unfired += uint64(d.Dropped)
+	if !d.Fire {
+		return nil
+	}
+	if d.Settled {
+		if err := o.shower.settle(c, &cell); err != nil {
+			return err
+		}
+	}
+	f, err := o.shower.fire(c, &cell, at.span, d, w)
+	if err != nil {
+		return err
+	}
+	k, err := o.shower.keyOf(c, at.key)
+	if err != nil {
+		return err
+	}
+	return o.shower.emit(c, k, &f)
+}
+
+// cursor implements fires: for the queues of firing and of closing, a byte that says whether one was dealt with, then
+// its end and start, 8 bytes each, the length of the key as a uvarint, and the key.
+func (o *sessions[K, V, A]) cursor(dst []byte) []byte {
+	if !o.fire.done.ok && !o.close.done.ok {
+		return dst
+	}
+	for _, at := range [...]*sessionAt{&o.fire.done, &o.close.done} {
+		if !at.ok {
+			dst = append(dst, 0)
+			continue
+		}
+		dst = append(dst, 1)
+		dst = binary.BigEndian.AppendUint64(dst, uint64(at.span.End))
+		dst = binary.BigEndian.AppendUint64(dst, uint64(at.span.Start))
+		dst = binary.AppendUvarint(dst, uint64(len(at.key)))
+		dst = append(dst, at.key...)
+	}
+	return dst
+}
+
+// resume implements fires.
+func (o *sessions[K, V, A]) resume(b []byte) error {
+	o.started = false
+	if len(b) == 0 {
+		return nil
+	}
+	for _, at := range [...]*sessionAt{&o.fire.done, &o.close.done} {
+		if len(b) == 0 {
+			return errCursor
+		}
+		flag := b[0]
+		b = b[1:]
+		if flag == 0 {
+			continue
+		}
+		if len(b) < 17 {
+			return errCursor
+		}
+		at.ok = true
+		at.span.End = int64(binary.BigEndian.Uint64(b))
+		at.span.Start = int64(binary.BigEndian.Uint64(b[8:]))
+		n, size := binary.Uvarint(b[16:])
+		if size <= 0 || n > uint64(len(b)-16-size) {
+			return errCursor
+		}
+		at.key = append([]byte{}, b[16+size:16+size+int(n)]...)
+		b = b[16+size+int(n):]
+	}
+	return nil
+}
+
+// pause implements fires: the queues hold nothing open.
+func (o *sessions[K, V, A]) pause() error { return nil }

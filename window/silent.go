@@ -1,0 +1,13 @@
+package window
+
+// ClosesSilently reports whether closing a window never emits a pane and never drops records that no pane has shown, so
+// that nobody has to look at the rows of a window that is only closed.
+func (c *Config) ClosesSilently() bool {
+	return c.onTime == Always && c.onClose != Always && (c.lateness == 0 || c.late.count == 1 || c.late.never())
+}
+
+// Retracts reports whether panes come with retractions of the values shown before.
+func (c *Config) Retracts() bool { return c.Mode == ModeRetracting }
+
+// Clocked reports whether a trigger goes by the wall clock, so that deadlines have to be kept.
+func (c *Config) Clocked() bool { return c.early.every > 0 || c.late.every > 0 }
