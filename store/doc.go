@@ -12,6 +12,11 @@
 // Rollback drops generations g and g+1 and never touches what is committed. Processing goes on into g+1 while g is in
 // flight, so a row may be dirty in both.
 //
+// The kinds of stores differ in the order of their rows, in their views and in their layout in the changelog; all are rows
+// of a View. A store may have a floor: rows below it are gone at once and leave the DB with one range delete. A floor and
+// what views remember beside their rows belong to the State, not to the changelog: whoever opens a State, or rolls it
+// back, expires again what the restored watermark has expired, and takes new queues.
+//
 // The package must never talk to Kafka, read a clock or start a goroutine. A State, its views and its cursors belong
 // to one goroutine, the worker of the task. The exception is Frozen.Write, which may run on any one goroutine while
 // the worker goes on; DB says what it must allow for that.
