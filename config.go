@@ -53,7 +53,7 @@ type Config struct {
 	// MaxTaskIdle is how long a task with several input partitions waits for one that is known to have
 	// records but whose records have not arrived. Default: 1 s.
 	MaxTaskIdle time.Duration
-	// MaxUncommittedBytes is the size of uncommitted state and output of one worker, in bytes, at which it
+	// MaxUncommittedBytes is the size of uncommitted state and unacknowledged output of one worker, in bytes, at which it
 	// commits early: changed rows with what their commit will make of them, and records in the producer. There may be
 	// twice as much, while one transaction is ending and the next one fills. Default: 64 MiB.
 	MaxUncommittedBytes int64

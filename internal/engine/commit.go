@@ -235,6 +235,12 @@ func (w *worker) land(ctx context.Context, l landing) {
 			w.cannotBegin(ctx, err)
 		}
 	}
+	if now := w.e.cfg.Clock.Now(); !now.Before(w.nextTick) {
+		// A tick that has passed meanwhile is left out. What has waited is being sent only now, beside the processing;
+		// sealed at once, all of it would be sent by the next flush, every flight would take as long as that, and what
+		// waits for it would fill the memory.
+		w.nextTick = w.e.nextTick(now)
+	}
 }
 
 // apply is step 6 for one task: the overlay becomes part of the committed layer, together with the progress.

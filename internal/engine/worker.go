@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +41,7 @@ type worker struct {
 	slab    []kgo.Record
 	headers []kgo.RecordHeader // slab of the headers of changelog records
 	flight  *flight
-	// uncommitted is the size of the output records of the current generation, in bytes.
+	// uncommitted is the size of all output records of the current generation, in bytes.
 	uncommitted int64
 	nextTick    time.Time
 	forced      bool // commit as soon as no flight is in the air
@@ -118,6 +119,9 @@ func (w *worker) run(ctx context.Context) {
 			return
 		}
 		if w.work(ctx, now) {
+			// On a single processor whatever sends and receives would wait for the scheduler's next preemption, 10 ms
+			// at every step of a commit.
+			runtime.Gosched()
 			continue
 		}
 		if w.flight == nil {
@@ -237,13 +241,24 @@ func (w *worker) hasWork() bool {
 	return false
 }
 
-// overFull says whether uncommitted state and output have reached the limit.
+// overFull says whether uncommitted state and output have reached the limit. Output that the broker has acknowledged
+// takes no memory any more.
 func (w *worker) overFull() bool {
-	n := w.uncommitted
+	var state int64
 	for _, t := range w.tasks {
-		n += t.dirtyBytes()
+		state += t.dirtyBytes()
 	}
-	return n >= w.e.cfg.OverlayBytes
+	switch limit := w.e.cfg.OverlayBytes; {
+	case state >= limit:
+		return true
+	case state+w.uncommitted < limit:
+		return false
+	case w.flight != nil || len(w.pending) > 0:
+		return true
+	default:
+		cl := w.prod.Load().client
+		return state+cl.BufferedProduceBytes()+recordCost*cl.BufferedProduceRecords() >= limit
+	}
 }
 
 // work gives every task a slice and reports whether any record was processed.
