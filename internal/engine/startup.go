@@ -253,7 +253,7 @@ func (e *Engine) topics(ctx context.Context, counts topology.Counts) error {
 		return errors.Join(errs...)
 	}
 	for i := range missing {
-		if missing[i].Class == changelog.DeadLetter {
+		if c := missing[i].Class; c == changelog.DeadLetter || c == changelog.Late {
 			missing[i].Partitions = largest
 		}
 	}
