@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"syscall"
@@ -50,6 +51,9 @@ func memory(ctx context.Context, args []string) error {
 	workers := runtime.GOMAXPROCS(0)
 	caches := *cache + 2*int64(workers)**uncommitted
 	limit := caches + *extra/2
+	if cgo() {
+		limit -= *cache / 4 // the block cache is not on Go's heap
+	}
 	b, done, err := open(ctx, o)
 	if err != nil {
 		return err
@@ -124,4 +128,11 @@ func memory(ctx context.Context, args []string) error {
 		fmt.Printf("| %s | %d | %d | %d | %.0f | %d | %v | %.0f |\n", r.Stage, r.Keys, r.CacheMB, r.LimitMB, r.RSS, r.BoundMB, r.RSS <= float64(r.BoundMB), r.WallS)
 	}
 	return nil
+}
+
+// cgo says whether this program was built with cgo. Pebble's block cache and memtables are then allocated by C, and
+// GOMEMLIMIT does not cover them.
+func cgo() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "1"})
 }
