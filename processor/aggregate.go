@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidemark/tidemark/codec"
 	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/window"
 )
 
 // Step folds one record into the aggregate of its key. acc is the zero value and have false when there is none yet.
@@ -15,6 +16,8 @@ type AggregateConfig[K, V, A any] struct {
 	Op   Op             // its operator
 	View *store.View[A] // its store
 	Step Step[K, V, A]  // its function
+	// Undo takes a value out again, for input that retracts; nil if it does not.
+	Undo func(c *Context, k K, acc A, v V) (A, error)
 	// Null is how a result of null, which deletes the row, is known; nil if A has no null.
 	Null codec.Nullable[A]
 	// EveryUpdate emits each change at once; else Flush emits the latest per key.
@@ -44,6 +47,10 @@ func (a AggregateConfig[K, V, A]) run() Func[K, V] {
 		if c.key == nil {
 			return c.fail(a.Op, StageNullKey, ErrNull)
 		}
+		change := c.change
+		if change == window.OpDelete {
+			return nil // its value was taken back by the retraction before
+		}
 		row, err := a.View.Row(c.key)
 		if err != nil {
 			return c.stateError(a.Op, err)
@@ -53,7 +60,12 @@ func (a AggregateConfig[K, V, A]) run() Func[K, V] {
 		if had {
 			time = max(time, row.Time)
 		}
-		acc, err := a.Step(c, k, old, had, v)
+		var acc A
+		if change == window.OpRetract && a.Undo != nil {
+			acc, err = a.Undo(c, k, old, v)
+		} else {
+			acc, err = a.Step(c, k, old, had, v)
+		}
 		if err != nil {
 			return c.fail(a.Op, StageUser, err)
 		}
@@ -71,12 +83,12 @@ func (a AggregateConfig[K, V, A]) run() Func[K, V] {
 			return nil
 		}
 		headers, before, raw := c.headers, c.time, c.raw
-		c.headers, c.time, c.raw = nil, time, false
+		c.headers, c.time, c.raw, c.change = nil, time, false, 0
 		d = Delta[A]{New: acc, Old: old, Has: has, Had: had}
 		if err := a.Next(c, k, &d); err != nil {
 			return err
 		}
-		c.headers, c.time, c.raw = headers, before, raw
+		c.headers, c.time, c.raw, c.change = headers, before, raw, change
 		return nil
 	}
 }

@@ -84,8 +84,9 @@ type fires interface {
 	// cursor appends how far an advance has got that is not done; resume takes it back.
 	cursor(dst []byte) []byte
 	resume(b []byte) error
-	// pause closes what an advance that is not done holds open in the state.
+	// pause closes what an advance that is not done holds open in the state, and close everything.
 	pause() error
+	close() error
 }
 
 // ticks is an operator that does something when processing time passes.

@@ -22,7 +22,7 @@ type sessions[K, V, A any] struct {
 
 	started bool
 	fire    dueSessions[A] // those whose end the watermark reaches
-	close   dueSessions[A] // those it closes
+	shut    dueSessions[A] // those it closes
 	forget  dueSessions[A] // those whose rows can go
 }
 
@@ -257,6 +257,7 @@ func (o *sessions[K, V, A]) showDue(c *Context, at int64, due armedWindow) error
 // findArmed sets the deadlines of stored sessions that hold something no pane has shown.
 func (o *sessions[K, V, A]) findArmed(c *Context, now int64) error {
 	all := o.view.Due(math.MinInt64)
+	defer all.Close()
 	for {
 		key, s, row, ok, err := all.Next(math.MaxInt64)
 		if err != nil {

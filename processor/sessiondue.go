@@ -58,7 +58,7 @@ func (o *sessions[K, V, A]) start() {
 	o.started = true
 	w := o.Node.w
 	o.fire.queue = o.view.Due(o.Window.CompleteEnd(w))
-	o.close.queue = o.view.Due(o.Window.ExpiredEnd(w))
+	o.shut.queue = o.view.Due(o.Window.ExpiredEnd(w))
 	o.forget.queue = o.view.Due(o.Window.ForgottenEnd(w))
 }
 
@@ -78,7 +78,7 @@ func (o *sessions[K, V, A]) advance(c *Context, w int64, left *budget) (bool, er
 		}
 		closing := false
 		if !o.Window.ClosesSilently() {
-			if closing, err = o.close.peek(o.Window.ExpiredEnd(w)); err != nil {
+			if closing, err = o.shut.peek(o.Window.ExpiredEnd(w)); err != nil {
 				return false, c.stateError(o.Op, err)
 			}
 		}
@@ -89,8 +89,8 @@ func (o *sessions[K, V, A]) advance(c *Context, w int64, left *budget) (bool, er
 			return false, nil
 		}
 		at := &o.fire
-		if !firing || closing && o.Window.Cleanup(o.close.head.span) < o.fire.head.span.Last() {
-			at = &o.close
+		if !firing || closing && o.Window.Cleanup(o.shut.head.span) < o.fire.head.span.Last() {
+			at = &o.shut
 		}
 		// A session that fires and closes in one advance is seen once, when it fires.
 		if at == &o.fire || at.head.span.Last() <= from {
@@ -118,7 +118,7 @@ func (o *sessions[K, V, A]) advance(c *Context, w int64, left *budget) (bool, er
 		o.forget.take()
 	}
 	// What an interrupted advance would have to skip is behind the watermark now.
-	o.fire.done.ok, o.close.done.ok, o.forget.done.ok = false, false, false
+	o.fire.done.ok, o.shut.done.ok, o.forget.done.ok = false, false, false
 	return true, nil
 }
 
@@ -157,10 +157,10 @@ func (o *sessions[K, V, A]) show(c *Context, at *sessionAt, from, w int64) error
 // cursor implements fires: for the queues of firing and of closing, a byte that says whether one was dealt with, then
 // its end and start, 8 bytes each, the length of the key as a uvarint, and the key.
 func (o *sessions[K, V, A]) cursor(dst []byte) []byte {
-	if !o.fire.done.ok && !o.close.done.ok {
+	if !o.fire.done.ok && !o.shut.done.ok {
 		return dst
 	}
-	for _, at := range [...]*sessionAt{&o.fire.done, &o.close.done} {
+	for _, at := range [...]*sessionAt{&o.fire.done, &o.shut.done} {
 		if !at.ok {
 			dst = append(dst, 0)
 			continue
@@ -180,7 +180,7 @@ func (o *sessions[K, V, A]) resume(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	for _, at := range [...]*sessionAt{&o.fire.done, &o.close.done} {
+	for _, at := range [...]*sessionAt{&o.fire.done, &o.shut.done} {
 		if len(b) == 0 {
 			return errCursor
 		}
@@ -207,3 +207,15 @@ func (o *sessions[K, V, A]) resume(b []byte) error {
 
 // pause implements fires: the queues hold nothing open.
 func (o *sessions[K, V, A]) pause() error { return nil }
+
+// close implements fires.
+func (o *sessions[K, V, A]) close() error {
+	for _, d := range [...]*dueSessions[A]{&o.fire, &o.shut, &o.forget} {
+		if d.queue != nil {
+			d.queue.Close()
+			d.queue = nil
+		}
+	}
+	o.started = false
+	return nil
+}

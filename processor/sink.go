@@ -2,6 +2,7 @@ package processor
 
 import (
 	"github.com/tidemark/tidemark/codec"
+	"github.com/tidemark/tidemark/watermark"
 	"github.com/tidemark/tidemark/window"
 )
 
@@ -12,6 +13,7 @@ type Sink[K, V any] struct {
 	Key       codec.Codec[K] // of the topic
 	Value     codec.Codec[V]
 	PassKey   bool // the bytes of the key in hand are already those of Key
+	Origin    bool // records carry the watermark of their first source partition in a header
 	PassValue bool // value bytes that no operator touched are already those of Value
 
 	null codec.Nullable[V]
@@ -76,7 +78,15 @@ func (s *Sink[K, V]) send(c *Context, key []byte, v V) error {
 		}
 		value = c.slab.take(b)
 	}
-	return c.emit(s.Op, s.Index, key, value)
+	if !s.Origin {
+		return c.emit(s.Op, s.Index, key, value)
+	}
+	headers := c.headers
+	origin := c.slab.take(watermark.AppendHeader(c.slab.room(), c.origin))
+	c.headers = append(headers[:len(headers):len(headers)], Header{watermark.WatermarkHeader, origin})
+	err := c.emit(s.Op, s.Index, key, value)
+	c.headers = headers
+	return err
 }
 
 // emit sends the record in hand. An error of the output is remembered, so that user code between here and the task

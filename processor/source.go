@@ -3,6 +3,7 @@ package processor
 import (
 	"github.com/tidemark/tidemark/codec"
 	"github.com/tidemark/tidemark/watermark"
+	"github.com/tidemark/tidemark/window"
 )
 
 // SourceConfig describes how the records of one topic enter a task.
@@ -18,6 +19,9 @@ type SourceConfig[K, V any] struct {
 	// Time returns the event time of a record in ms and whether it has one; nil takes the record's timestamp. It is
 	// called once per record, before anything else sees the record.
 	Time func(c *Context, k K, v V) (int64, bool, error)
+	// Marked says that the records of a repartition carry what they do to earlier results, and Origin that they carry the
+	// watermark their first source partition had, in headers.
+	Marked, Origin bool
 	// Clock is the source's, nil if nothing behind it asks for the time.
 	Clock *Clock
 }
@@ -35,6 +39,12 @@ func NewSource[K, V any](s SourceConfig[K, V]) Source {
 		var k K
 		var v V
 		var err error
+		if s.Marked {
+			c.change = takeOp(c)
+		}
+		if s.Origin {
+			c.origin = takeOrigin(c)
+		}
 		switch {
 		case c.key == nil:
 			if len(s.Tables) > 0 {
@@ -117,4 +127,33 @@ func (s *SourceConfig[K, V]) stamp(c *Context, set *watermark.Settings, k K, v V
 		c.observed = v
 	}
 	return true, nil
+}
+
+// takeOp takes the header of what a record does to earlier results off the record in hand.
+func takeOp(c *Context) window.Op {
+	if !hasOp(c.headers) {
+		return 0
+	}
+	last := len(c.headers) - 1
+	op, err := window.ParseOpHeader(c.headers[last].Value)
+	if err != nil {
+		return 0
+	}
+	c.headers = c.headers[:last]
+	return op
+}
+
+// takeOrigin takes the watermark of its first source partition off the record in hand. A record without it is never too
+// late by that measure.
+func takeOrigin(c *Context) int64 {
+	last := len(c.headers) - 1
+	if last < 0 || c.headers[last].Key != watermark.WatermarkHeader {
+		return watermark.Unknown
+	}
+	w, ok := watermark.ParseHeader(c.headers[last].Value)
+	if !ok {
+		return watermark.Unknown
+	}
+	c.headers = c.headers[:last]
+	return w
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/tidemark/tidemark/watermark"
 )
 
 // Task is the running form of one sub-topology on one partition. It belongs to one goroutine. After an abort it is
@@ -93,7 +95,7 @@ func (t *Task) Process(source int, r *Record) (err error) {
 	c.rec, c.time, c.headers = r, r.Time, r.Headers
 	c.key, c.keyShared = r.Key, false
 	c.value, c.raw = r.Value, true
-	c.broken, c.emitErr, c.unobserved, c.change = nil, nil, false, 0
+	c.broken, c.emitErr, c.unobserved, c.change, c.origin = nil, nil, false, 0, watermark.Unknown
 	k := t.clocks[source]
 	if k == nil || k.gen == nil {
 		return t.sources[source](c)
@@ -143,10 +145,15 @@ func (t *Task) Dropped() uint64 { return t.c.dropped }
 // Close closes the custom processors. The state is the caller's. Errors and panics of all of them are joined.
 func (t *Task) Close() error {
 	var errs []error
+	for _, n := range t.nodes {
+		if n.work != nil {
+			errs = append(errs, closeOne(n.work.close))
+		}
+	}
 	for _, f := range t.closes {
 		errs = append(errs, closeOne(f))
 	}
-	t.closes = nil
+	t.closes, t.nodes = nil, nil
 	return errors.Join(errs...)
 }
 

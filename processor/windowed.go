@@ -311,6 +311,9 @@ func (o *windowed[K, V, A]) pause() error {
 	return err
 }
 
+// close implements fires.
+func (o *windowed[K, V, A]) close() error { return o.pause() }
+
 // show emits what the watermark makes of one row.
 func (o *windowed[K, V, A]) show(c *Context, key []byte, rows *store.Cursor[cell[A]], b window.Bounds, from, w int64) error {
 	cell, err := rows.Value()

@@ -15,14 +15,17 @@ type Number interface {
 
 // Count counts the records of each key. Keys and values are not decoded. Options: EveryUpdate, ValueCodec.
 func (s *Stream[K, V]) Count(id string, opts ...Option) *Table[K, int64] {
-	return aggregate(s, kindCount, id, uses{}, func() processor.Step[K, V, int64] {
-		return func(_ *Context, _ K, n int64, _ bool, _ V) (int64, error) { return n + 1, nil }
+	return aggregate(s, kindCount, id, uses{}, func() folding[K, V, int64] {
+		return folding[K, V, int64]{
+			step: func(_ *Context, _ K, n int64, _ bool, _ V) (int64, error) { return n + 1, nil },
+			undo: func(_ *Context, _ K, n int64, _ V) (int64, error) { return n - 1, nil },
+		}
 	}, opts)
 }
 
 // Sum adds up f of each record of a key. Integers wrap around. Options: EveryUpdate, ValueCodec.
 func (s *Stream[K, V]) Sum[N Number](id string, f func(V) N, opts ...Option) *Table[K, N] {
-	return picked(s, kindSum, id, f, func(acc N, _ bool, n N) N { return acc + n }, opts)
+	return picked(s, kindSum, id, f, func(acc N, _ bool, n N) N { return acc + n }, func(acc, n N) N { return acc - n }, opts)
 }
 
 // Min keeps the smallest f of each key. Options: EveryUpdate, ValueCodec.
@@ -32,7 +35,7 @@ func (s *Stream[K, V]) Min[N cmp.Ordered](id string, f func(V) N, opts ...Option
 			return min(acc, n)
 		}
 		return n
-	}, opts)
+	}, nil, opts)
 }
 
 // Max keeps the largest f of each key. Options: EveryUpdate, ValueCodec.
@@ -42,19 +45,19 @@ func (s *Stream[K, V]) Max[N cmp.Ordered](id string, f func(V) N, opts ...Option
 			return max(acc, n)
 		}
 		return n
-	}, opts)
+	}, nil, opts)
 }
 
 // Reduce combines the values of each key: the first stands for itself, every later one goes through f. Options:
 // EveryUpdate, ValueCodec.
 func (s *Stream[K, V]) Reduce(id string, f func(acc, v V) V, opts ...Option) *Table[K, V] {
-	t := aggregateAs(s, kindReduce, id, uses{value: true}, s.v, func() processor.Step[K, V, V] {
-		return func(_ *Context, _ K, acc V, have bool, v V) (V, error) {
+	t := aggregateAs(s.n, s.k, kindReduce, id, uses{value: true}, s.v, func() folding[K, V, V] {
+		return folding[K, V, V]{step: func(_ *Context, _ K, acc V, have bool, v V) (V, error) {
 			if !have {
 				return v, nil
 			}
 			return f(acc, v), nil
-		}
+		}}
 	}, opts)
 	t.n.require(f, "the function")
 	return t
@@ -63,63 +66,93 @@ func (s *Stream[K, V]) Reduce(id string, f func(acc, v V) V, opts ...Option) *Ta
 // Aggregate folds the values of each key. A result that stands for null (codec.Nullable) deletes the row; the next
 // record starts from the zero A. Options: EveryUpdate, ValueCodec.
 func (s *Stream[K, V]) Aggregate[A any](id string, f Folding[A, V], opts ...Option) *Table[K, A] {
-	t := aggregate(s, kindAggregate, id, uses{value: true}, func() processor.Step[K, V, A] { return step[K](f) }, opts)
+	t := aggregate(s, kindAggregate, id, uses{value: true}, func() folding[K, V, A] { return foldingOf[K](f) }, opts)
 	t.n.require(f.given(), "the folding")
 	return t
 }
 
 // TryAggregate is Aggregate with context, key and error.
 func (s *Stream[K, V]) TryAggregate[A any](id string, f func(c *Context, k K, acc A, v V) (A, error), opts ...Option) *Table[K, A] {
-	t := aggregate(s, kindAggregate, id, uses{key: true, value: true}, func() processor.Step[K, V, A] {
-		return func(c *Context, k K, acc A, _ bool, v V) (A, error) { return f(c, k, acc, v) }
+	t := aggregate(s, kindAggregate, id, uses{key: true, value: true}, func() folding[K, V, A] {
+		return folding[K, V, A]{step: func(c *Context, k K, acc A, _ bool, v V) (A, error) { return f(c, k, acc, v) }}
 	}, opts)
 	t.n.require(f, "the function")
 	return t
 }
 
 // picked is an aggregate over one number of each value.
-func picked[K, V, N any](s *Stream[K, V], kind, id string, f func(V) N, combine func(acc N, have bool, n N) N, opts []Option) *Table[K, N] {
-	t := aggregate(s, kind, id, uses{value: true}, func() processor.Step[K, V, N] {
-		return func(_ *Context, _ K, acc N, have bool, v V) (N, error) { return combine(acc, have, f(v)), nil }
+func picked[K, V, N any](s *Stream[K, V], kind, id string, f func(V) N, combine func(acc N, have bool, n N) N, undo func(acc, n N) N, opts []Option) *Table[K, N] {
+	t := aggregate(s, kind, id, uses{value: true}, func() folding[K, V, N] {
+		r := folding[K, V, N]{step: func(_ *Context, _ K, acc N, have bool, v V) (N, error) { return combine(acc, have, f(v)), nil }}
+		if undo != nil {
+			r.undo = func(_ *Context, _ K, acc N, v V) (N, error) { return undo(acc, f(v)), nil }
+		}
+		return r
 	}, opts)
 	t.n.require(f, "the function")
 	return t
 }
 
-func aggregate[K, V, A any](s *Stream[K, V], kind, id string, u uses, step func() processor.Step[K, V, A], opts []Option) *Table[K, A] {
-	return aggregateAs(s, kind, id, u, encode[A](nil), step, opts)
+// folding is how an aggregate works, made once per task.
+type folding[K, V, A any] struct {
+	step  processor.Step[K, V, A]
+	merge func(a, b A) A                               // nil: it cannot merge
+	undo  func(c *Context, k K, acc A, v V) (A, error) // nil: it cannot take a value back
 }
 
-// aggregateAs adds an aggregate. step makes its running form, once per task.
-func aggregateAs[K, V, A any](s *Stream[K, V], kind, id string, u uses, v *encoding[A], step func() processor.Step[K, V, A], opts []Option) *Table[K, A] {
-	n := s.n.t.add(&node{
+func foldingOf[K, A, V any](f Folding[A, V]) folding[K, V, A] {
+	r := folding[K, V, A]{step: step[K](f), merge: f.merge}
+	if f.undo != nil {
+		r.undo = func(_ *Context, _ K, acc A, v V) (A, error) { return f.undo(acc, v), nil }
+	}
+	return r
+}
+
+// needsUndo reports an aggregate over a stream that takes results back, and cannot.
+func needsUndo[K, V, A any](n, in *node, fold func() folding[K, V, A]) {
+	n.late = append(n.late, func(p *problems) {
+		if in.retracting() && fold().undo == nil {
+			p.node(n, "its input retracts results: the folding needs Undo")
+		}
+	})
+}
+
+func aggregate[K, V, A any](s *Stream[K, V], kind, id string, u uses, fold func() folding[K, V, A], opts []Option) *Table[K, A] {
+	return aggregateAs(s.n, s.k, kind, id, u, encode[A](nil), fold, opts)
+}
+
+// aggregateAs adds an aggregate. fold makes its running form, once per task.
+func aggregateAs[K, V, A any](in *node, k *encoding[K], kind, id string, u uses, v *encoding[A], fold func() folding[K, V, A], opts []Option) *Table[K, A] {
+	n := in.t.add(&node{
 		kind: kind, id: id, uses: u, stateful: true,
 		keyType: reflect.TypeFor[K](), valueType: reflect.TypeFor[A](),
-	}, s.n)
+	}, in)
 	n.t.claimID(n, id, kind)
 	o := readOptions(n, opts, "EveryUpdate", "ValueCodec")
 	v = override(n, o.value, v, "value")
 	n.passesKey = o.everyUpdate // at a commit, the key comes from the store
-	declare(n, id, s.k, v)
+	declare(n, id, k, v)
+	needsUndo(n, in, fold)
 	n.compile = func(b *compiler) any {
+		f := fold()
 		a := processor.AggregateConfig[K, V, A]{
-			Op: b.op(n), View: view(b, id, v), Step: step(),
+			Op: b.op(n), View: view(b, id, v), Step: f.step, Undo: f.undo,
 			EveryUpdate: o.everyUpdate, NeedOld: n.wants.old,
 			Next: tableOut[K, A](b, n),
 		}
 		vc, _ := v.get()
 		a.Null, _ = vc.(codec.Nullable[A])
 		if n.wants.key {
-			a.Key, _ = s.k.get()
+			a.Key, _ = k.get()
 		}
 		if b.err != nil {
 			return processor.Func[K, V](nil)
 		}
-		f, held := processor.NewAggregate(b.b.Context(), a)
+		run, held := processor.NewAggregate(b.b.Context(), a)
 		if held != nil {
 			b.flushes = append(b.flushes, flush{n.seq, held})
 		}
-		return f
+		return run
 	}
-	return &Table[K, A]{n, s.k, v}
+	return &Table[K, A]{n, k, v}
 }

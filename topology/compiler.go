@@ -119,6 +119,7 @@ func readTopic[K, V any](b *compiler, n *node, k *encoding[K], v *encoding[V]) p
 		Op: b.op(n), Key: kc, Value: vc,
 		NeedKey: n.wants.key || n.time.uses.key, NeedValue: n.wants.value || n.time.uses.value,
 		Time: extractor[K, V](n), Clock: b.clocks[n],
+		Marked: n.cut && n.retracting(), Origin: n.cut && n.origins,
 	}
 	streams := false
 	for _, c := range n.out {

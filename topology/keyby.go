@@ -20,16 +20,22 @@ func (s *Stream[K, V]) TryKeyBy[K2 any](id string, f func(c *Context, k K, v V) 
 }
 
 func keyBy[K, V, K2 any](s *Stream[K, V], id string, given any, u uses, f func(*Context, K, V) (K2, error), opts []Option) *Stream[K2, V] {
-	n := s.n.t.add(&node{
+	n, k, v := keyNode(s.n, s.k, s.v, id, given, u, f, opts)
+	return &Stream[K2, V]{n, k, v}
+}
+
+// keyNode adds a KeyBy below the node of a stream.
+func keyNode[K, V, K2 any](in *node, from *encoding[K], val *encoding[V], id string, given any, u uses, f func(*Context, K, V) (K2, error), opts []Option) (*node, *encoding[K2], *encoding[V]) {
+	n := in.t.add(&node{
 		kind: kindKeyBy, id: id, uses: u, passesVal: true,
 		keyType: reflect.TypeFor[K2](), valueType: reflect.TypeFor[V](),
-	}, s.n)
+	}, in)
 	n.t.claimID(n, id, n.kind)
 	n.require(given, "the function")
 	o := readOptions(n, opts, "KeyCodec", "ValueCodec", "Partitions")
 	n.partitions = o.partitions
-	k := override(n, o.key, retype[K2](s.k), "key")
-	v := override(n, o.value, s.v, "value")
+	k := override(n, o.key, retype[K2](from), "key")
+	v := override(n, o.value, val, "value")
 	needsKey(n, k)
 	n.atCut = func(p *problems) {
 		if _, err := v.get(); err != nil {
@@ -40,16 +46,16 @@ func keyBy[K, V, K2 any](s *Stream[K, V], id string, given any, u uses, f func(*
 	n.compile = func(b *compiler) any {
 		kc, _ := k.get()
 		if n.cut {
-			sink := processor.Sink[K2, V]{Op: b.op(n), Index: b.sub.sinkIndex(n), Key: kc, PassValue: same(s.v, v)}
+			sink := processor.Sink[K2, V]{Op: b.op(n), Index: b.sub.sinkIndex(n), Key: kc, PassValue: same(val, v), Origin: n.origins}
 			sink.Value, _ = v.get()
 			return processor.Repartition(f, sink)
 		}
 		next := streamOut[K2, V](b, n)
-		if v != s.v && !same(s.v, v) {
+		if v != val && !same(val, v) {
 			next = processor.Recode(next)
 		}
 		return processor.KeyBy(b.op(n), f, kc, next)
 	}
 	n.read = func(b *compiler) processor.Source { return readTopic(b, n, k, v) }
-	return &Stream[K2, V]{n, k, v}
+	return n, k, v
 }

@@ -57,11 +57,13 @@ type node struct {
 	stateful   bool // needs its input partitioned by the key in hand
 	changesKey bool // a processor that may emit under other keys
 
-	time     timing // of a source
-	timed    bool   // it asks for the time: a window, timers, a horizon
-	asked    bool   // it or something behind it does; a result of Build
-	sessions bool   // its windows are sessions
-	holds    bool   // it may hold its watermark back
+	time  timing // of a source
+	timed bool   // it asks for the time: a window, timers, a horizon
+	asked bool   // it or something behind it does; a result of Build
+	// origins says that it or something behind it judges lateness by the source\'s watermark; settled by Build as well.
+	origins  bool
+	sessions bool // its windows are sessions
+	holds    bool // it may hold its watermark back
 	// retracts says that its results come with retractions of earlier ones; what follows passes them on up to a topic.
 	retracts bool
 

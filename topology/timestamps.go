@@ -82,7 +82,7 @@ func (t *Topology) settleTime() {
 		n := t.nodes[i]
 		n.asked = n.timed
 		for _, c := range n.out {
-			n.asked = n.asked || c.asked
+			n.asked, n.origins = n.asked || c.asked, n.origins || c.origins
 		}
 		if n.kind == kindSource && !n.time.given {
 			set, err := watermark.New()

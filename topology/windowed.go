@@ -27,8 +27,8 @@ func (s *Stream[K, V]) Window(w window.Window, opts ...window.Option) *Windowed[
 
 // Count counts the records of each key and window. Options: ValueCodec.
 func (w *Windowed[K, V]) Count(id string, opts ...Option) *Panes[K, int64] {
-	return windowed(w, kindCount, id, uses{}, func() windowFold[K, V, int64] {
-		return windowFold[K, V, int64]{
+	return windowed(w, kindCount, id, uses{}, func() folding[K, V, int64] {
+		return folding[K, V, int64]{
 			step:  func(_ *Context, _ K, n int64, _ bool, _ V) (int64, error) { return n + 1, nil },
 			merge: func(a, b int64) int64 { return a + b },
 			undo:  func(_ *Context, _ K, n int64, _ V) (int64, error) { return n - 1, nil },
@@ -38,8 +38,8 @@ func (w *Windowed[K, V]) Count(id string, opts ...Option) *Panes[K, int64] {
 
 // Sum adds up f of the records of each key and window. Integers wrap around. Options: ValueCodec.
 func (w *Windowed[K, V]) Sum[N Number](id string, f func(V) N, opts ...Option) *Panes[K, N] {
-	p := windowed(w, kindSum, id, uses{value: true}, func() windowFold[K, V, N] {
-		return windowFold[K, V, N]{
+	p := windowed(w, kindSum, id, uses{value: true}, func() folding[K, V, N] {
+		return folding[K, V, N]{
 			step:  func(_ *Context, _ K, acc N, _ bool, v V) (N, error) { return acc + f(v), nil },
 			merge: func(a, b N) N { return a + b },
 			undo:  func(_ *Context, _ K, acc N, v V) (N, error) { return acc - f(v), nil },
@@ -60,8 +60,8 @@ func (w *Windowed[K, V]) Max[N cmp.Ordered](id string, f func(V) N, opts ...Opti
 }
 
 func pick[K, V any, N cmp.Ordered](w *Windowed[K, V], kind, id string, f func(V) N, better func(a, b N) N, opts []Option) *Panes[K, N] {
-	p := windowed(w, kind, id, uses{value: true}, func() windowFold[K, V, N] {
-		return windowFold[K, V, N]{merge: better, step: func(_ *Context, _ K, acc N, have bool, v V) (N, error) {
+	p := windowed(w, kind, id, uses{value: true}, func() folding[K, V, N] {
+		return folding[K, V, N]{merge: better, step: func(_ *Context, _ K, acc N, have bool, v V) (N, error) {
 			if !have {
 				return f(v), nil
 			}
@@ -75,8 +75,8 @@ func pick[K, V any, N cmp.Ordered](w *Windowed[K, V], kind, id string, f func(V)
 // Reduce combines the values of each key and window: the first stands for itself, every later one goes through f, which
 // also merges two results. Options: ValueCodec.
 func (w *Windowed[K, V]) Reduce(id string, f func(acc, v V) V, opts ...Option) *Panes[K, V] {
-	p := windowedAs(w, kindReduce, id, uses{value: true}, w.s.v, func() windowFold[K, V, V] {
-		return windowFold[K, V, V]{merge: f, step: func(_ *Context, _ K, acc V, have bool, v V) (V, error) {
+	p := windowedAs(w, kindReduce, id, uses{value: true}, w.s.v, func() folding[K, V, V] {
+		return folding[K, V, V]{merge: f, step: func(_ *Context, _ K, acc V, have bool, v V) (V, error) {
 			if !have {
 				return v, nil
 			}
@@ -90,38 +90,25 @@ func (w *Windowed[K, V]) Reduce(id string, f func(acc, v V) V, opts ...Option) *
 // Aggregate folds the values of each key and window. Sessions need Folding.Merge; a stream of retractions needs
 // Folding.Undo. Options: ValueCodec.
 func (w *Windowed[K, V]) Aggregate[A any](id string, f Folding[A, V], opts ...Option) *Panes[K, A] {
-	p := windowed(w, kindAggregate, id, uses{value: true}, func() windowFold[K, V, A] {
-		fold := windowFold[K, V, A]{step: step[K](f), merge: f.merge}
-		if f.undo != nil {
-			fold.undo = func(_ *Context, _ K, acc A, v V) (A, error) { return f.undo(acc, v), nil }
-		}
-		return fold
-	}, opts)
+	p := windowed(w, kindAggregate, id, uses{value: true}, func() folding[K, V, A] { return foldingOf[K](f) }, opts)
 	p.n.require(f.given(), "the folding")
 	return p
 }
 
 // TryAggregate is Aggregate with context, key and error, for windows that do not merge.
 func (w *Windowed[K, V]) TryAggregate[A any](id string, f func(c *Context, k K, acc A, v V) (A, error), opts ...Option) *Panes[K, A] {
-	p := windowed(w, kindAggregate, id, uses{key: true, value: true}, func() windowFold[K, V, A] {
-		return windowFold[K, V, A]{step: func(c *Context, k K, acc A, _ bool, v V) (A, error) { return f(c, k, acc, v) }}
+	p := windowed(w, kindAggregate, id, uses{key: true, value: true}, func() folding[K, V, A] {
+		return folding[K, V, A]{step: func(c *Context, k K, acc A, _ bool, v V) (A, error) { return f(c, k, acc, v) }}
 	}, opts)
 	p.n.require(f, "the function")
 	return p
 }
 
-// windowFold is how an aggregate over windows works, made once per task.
-type windowFold[K, V, A any] struct {
-	step  processor.Step[K, V, A]
-	merge func(a, b A) A                               // nil: it cannot merge
-	undo  func(c *Context, k K, acc A, v V) (A, error) // nil: it cannot take a value back
-}
-
-func windowed[K, V, A any](w *Windowed[K, V], kind, id string, u uses, fold func() windowFold[K, V, A], opts []Option) *Panes[K, A] {
+func windowed[K, V, A any](w *Windowed[K, V], kind, id string, u uses, fold func() folding[K, V, A], opts []Option) *Panes[K, A] {
 	return windowedAs(w, kind, id, u, encode[A](nil), fold, opts)
 }
 
-func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *encoding[A], fold func() windowFold[K, V, A], opts []Option) *Panes[K, A] {
+func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *encoding[A], fold func() folding[K, V, A], opts []Option) *Panes[K, A] {
 	s := w.s
 	n := s.n.t.add(&node{
 		kind: kind, id: id, uses: u, stateful: true, timed: true,
@@ -131,6 +118,7 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	o := readOptions(n, opts, "ValueCodec")
 	v = override(n, o.value, v, "value")
 	n.detail = append(n.detail, w.c.String())
+	n.origins = w.c.ByOrigin()
 	n.retracts, n.sessions = w.c.Retracts(), w.c.Window.Kind() == window.KindSession
 	declareWindows(n, id, s.k, v, w.c)
 	if w.c.Window.Kind() == window.KindSession || w.c.Window.Kind() == window.KindSliding {
@@ -140,16 +128,12 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 			}
 		})
 	}
-	n.late = append(n.late, func(p *problems) {
-		if s.n.retracting() && fold().undo == nil {
-			p.node(n, "its input retracts results: the folding needs Undo")
-		}
-	})
+	needsUndo(n, s.n, fold)
 	n.compile = func(b *compiler) any { return compileWindowed(b, n, s, v, w.c, fold()) }
 	return &Panes[K, A]{n, s.k, v}
 }
 
-func compileWindowed[K, V, A any](b *compiler, n *node, s *Stream[K, V], v *encoding[A], c window.Config, f windowFold[K, V, A]) any {
+func compileWindowed[K, V, A any](b *compiler, n *node, s *Stream[K, V], v *encoding[A], c window.Config, f folding[K, V, A]) any {
 	vc, err := v.get()
 	if err != nil {
 		b.fail(n.name(), err)
