@@ -68,6 +68,10 @@ func (w *World) Random() {
 	}
 	w.Judge(nil)
 	w.timers.Wait()
+	// A start may still fail for what was done to it before.
+	for _, n := range w.Alive() {
+		w.Await(n.client+" has started or failed to", time.Minute, func() bool { return n.joined.Load() || n.ended() })
+	}
 	if len(w.Alive()) == 0 || rng.IntN(3) == 0 {
 		w.startOne(w.freeName(names))
 	}

@@ -197,6 +197,9 @@ func (w *Witness) Settle(ctx context.Context) (*check.Report, error) {
 		if reason != "" {
 			last = reason
 		}
+		if err != nil && ctx.Err() == nil {
+			last = err.Error()
+		}
 		if err == nil {
 			err = w.CatchUp(ctx)
 		}
