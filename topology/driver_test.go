@@ -95,6 +95,19 @@ func (dt *driverTask) build() error {
 	return err
 }
 
+// process takes one record, and then what the watermark makes of it, a few firings at a time.
+func (dt *driverTask) process(in inbound) error {
+	if err := dt.task.Process(in.source, &in.r); err != nil {
+		return err
+	}
+	for dt.task.Moved() {
+		if _, err := dt.task.Advance(3); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Send implements processor.Output.
 func (dt *driverTask) Send(sink int, by []byte, time int64, key, value []byte, headers []processor.Header) error {
 	if dt.fail != nil {
@@ -152,7 +165,7 @@ func (d *driver) settle() error {
 		for len(dt.inbox) > 0 {
 			in := dt.inbox[0]
 			dt.inbox = dt.inbox[1:]
-			if err := dt.task.Process(in.source, &in.r); err != nil {
+			if err := dt.process(in); err != nil {
 				return err
 			}
 		}
@@ -167,7 +180,7 @@ func (d *driver) commit() error {
 		for len(dt.inbox) > 0 {
 			in := dt.inbox[0]
 			dt.inbox = dt.inbox[1:]
-			if err := dt.task.Process(in.source, &in.r); err != nil {
+			if err := dt.process(in); err != nil {
 				return err
 			}
 		}

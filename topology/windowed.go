@@ -118,7 +118,7 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	o := readOptions(n, opts, "ValueCodec")
 	v = override(n, o.value, v, "value")
 	n.detail = append(n.detail, w.c.String())
-	n.origins = w.c.ByOrigin()
+	n.origins, n.passesKey = w.c.ByOrigin(), w.c.ShowsRecords() // when the watermark moves, the key comes from the store
 	n.retracts, n.sessions = w.c.Retracts(), w.c.Window.Kind() == window.KindSession
 	declareWindows(n, id, s.k, v, w.c)
 	if w.c.Window.Kind() == window.KindSession || w.c.Window.Kind() == window.KindSliding {

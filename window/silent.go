@@ -11,3 +11,9 @@ func (c *Config) Retracts() bool { return c.Mode == ModeRetracting }
 
 // Clocked reports whether a trigger goes by the wall clock, so that deadlines have to be kept.
 func (c *Config) Clocked() bool { return c.early.every > 0 || c.late.every > 0 }
+
+// ShowsRecords reports whether a record may make a pane at once, by a trigger that counts or because a session absorbs
+// another.
+func (c *Config) ShowsRecords() bool {
+	return c.early.count > 0 || c.lateness > 0 && c.late.count > 0 || c.Window.Kind() == KindSession
+}
