@@ -79,3 +79,8 @@ func (a *App) Ready() <-chan struct{} { return a.engine.Ready() }
 // Processed returns the number of input records this instance has processed since it started, records of
 // repartition topics included.
 func (a *App) Processed() int64 { return a.engine.Processed() }
+
+// Watermarks returns how far the event time of every operator that has one has got, for the tasks that run in this
+// instance, and what holds it: the partition, or the task of this app further up. An operator is there once per task. It
+// is at most half a second old. Empty before Run, after it, and for a topology without event time.
+func (a *App) Watermarks() []Watermark { return a.engine.Watermarks() }

@@ -61,6 +61,25 @@ type (
 	TaskState = engine.TaskState
 )
 
+// What Watermarks returns.
+type (
+	// Watermark is how far the event time of one operator in one task has got, and what keeps it from going on.
+	Watermark = engine.Watermark
+	// Holder is the input that keeps a watermark where it is.
+	Holder = engine.Holder
+	// HolderReason is what is known about why.
+	HolderReason = engine.HolderReason
+)
+
+// Why an input holds a watermark.
+const (
+	HeldByData        = engine.HeldByData
+	HeldBySilence     = engine.HeldBySilence
+	HeldByTransaction = engine.HeldByTransaction
+	HeldByUpstream    = engine.HeldByUpstream
+	HeldByUnheard     = engine.HeldByUnheard
+)
+
 // The states of a task.
 const (
 	TaskOpening = engine.Opening

@@ -95,42 +95,7 @@ func listOffsets(ctx context.Context, cl *kgo.Client, parts []TopicPartition, ti
 	out := make(map[TopicPartition]int64, len(parts))
 	open := slices.Clone(parts)
 	for try := 0; len(open) > 0; try++ {
-		req := kmsg.NewPtrListOffsetsRequest()
-		req.ReplicaID = -1
-		req.IsolationLevel = isolation
-		for topic, ps := range byTopic(open) {
-			t := kmsg.NewListOffsetsRequestTopic()
-			t.Topic = topic
-			for _, p := range ps {
-				rp := kmsg.NewListOffsetsRequestTopicPartition()
-				rp.Partition = p
-				rp.CurrentLeaderEpoch = -1
-				rp.Timestamp = timestamp
-				t.Partitions = append(t.Partitions, rp)
-			}
-			req.Topics = append(req.Topics, t)
-		}
-		last := make(map[TopicPartition]error)
-		for _, shard := range cl.RequestSharded(ctx, req) {
-			if shard.Err != nil {
-				for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
-					for _, p := range t.Partitions {
-						last[TopicPartition{t.Topic, p.Partition}] = shard.Err
-					}
-				}
-				continue
-			}
-			for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
-				for _, p := range t.Partitions {
-					tp := TopicPartition{t.Topic, p.Partition}
-					if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-						last[tp] = err
-						continue
-					}
-					out[tp] = p.Offset
-				}
-			}
-		}
+		last := listOnce(ctx, cl, open, timestamp, isolation, out)
 		open = slices.DeleteFunc(open, func(p TopicPartition) bool { _, ok := out[p]; return ok })
 		for _, p := range open {
 			err := last[p]
@@ -151,6 +116,47 @@ func listOffsets(ctx context.Context, cl *kgo.Client, parts []TopicPartition, ti
 		}
 	}
 	return out, nil
+}
+
+// listOnce asks once for an offset of each partition, adds what is answered to out, and returns the errors of the others.
+func listOnce(ctx context.Context, cl *kgo.Client, parts []TopicPartition, timestamp int64, isolation int8, out map[TopicPartition]int64) map[TopicPartition]error {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID = -1
+	req.IsolationLevel = isolation
+	for topic, ps := range byTopic(parts) {
+		t := kmsg.NewListOffsetsRequestTopic()
+		t.Topic = topic
+		for _, p := range ps {
+			rp := kmsg.NewListOffsetsRequestTopicPartition()
+			rp.Partition = p
+			rp.CurrentLeaderEpoch = -1
+			rp.Timestamp = timestamp
+			t.Partitions = append(t.Partitions, rp)
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	last := make(map[TopicPartition]error)
+	for _, shard := range cl.RequestSharded(ctx, req) {
+		if shard.Err != nil {
+			for _, t := range shard.Req.(*kmsg.ListOffsetsRequest).Topics {
+				for _, p := range t.Partitions {
+					last[TopicPartition{t.Topic, p.Partition}] = shard.Err
+				}
+			}
+			continue
+		}
+		for _, t := range shard.Resp.(*kmsg.ListOffsetsResponse).Topics {
+			for _, p := range t.Partitions {
+				tp := TopicPartition{t.Topic, p.Partition}
+				if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+					last[tp] = err
+					continue
+				}
+				out[tp] = p.Offset
+			}
+		}
+	}
+	return last
 }
 
 // byTopic groups partitions by topic.

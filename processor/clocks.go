@@ -181,6 +181,9 @@ func (t *Task) Advance(firings int) (done bool, err error) {
 	b := budget{firings}
 	for _, n := range t.nodes {
 		n.target, n.idle = n.reach(t.now)
+		if n.idle && n.all == watermark.AdvanceWithClock {
+			t.wake(t.now) // from now on it goes on with the clock
+		}
 		if n.target > n.w {
 			if n.work != nil && n.work.due() <= n.target {
 				done, err := n.work.advance(c, n.target, &b)
@@ -238,6 +241,7 @@ func (t *Task) Tick(now int64) (err error) {
 	for _, n := range t.nodes {
 		if n.all == watermark.AdvanceWithClock && n.idle {
 			t.moved = true
+			t.wake(now)
 		}
 	}
 	return nil
@@ -263,6 +267,11 @@ func (t *Task) SetIdle(source int) {
 // WasIdle reports whether a source was idle at the commit the task was restored from.
 func (t *Task) WasIdle(source int) bool {
 	return t.clocks[source] != nil && t.clocks[source].wasIdle
+}
+
+// Unseen reports whether no record of a source was ever processed, before a restart included.
+func (t *Task) Unseen(source int) bool {
+	return t.clocks[source] != nil && t.clocks[source].seen == watermark.Unknown
 }
 
 // Idle reports whether a source is idle.

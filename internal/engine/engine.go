@@ -160,6 +160,10 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	defer cancelBackground()
 	goroutines.Go(func() { e.monitor(background) })
 	goroutines.Go(func() { e.purger.run(background) })
+	if e.timed() {
+		goroutines.Go(func() { e.probe(background) })
+		goroutines.Go(func() { e.showWatermarks(background) })
+	}
 
 	e.phase("joining")
 	e.mgr.start(hard)

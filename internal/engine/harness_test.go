@@ -381,6 +381,26 @@ func (s *scene) transact(topic string, end kgo.TransactionEndTry, n int) {
 	}
 }
 
+// open produces records in a transaction that stays open until the function it returns is called.
+func (s *scene) open(recs ...rec) (end func(kgo.TransactionEndTry)) {
+	s.t.Helper()
+	cl, err := kgo.NewClient(append(s.client, kgo.TransactionalID("slow"), kgo.TransactionTimeout(10*time.Minute), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cl.BeginTransaction(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.sendBy(cl, recs)
+	return func(how kgo.TransactionEndTry) {
+		s.t.Helper()
+		defer cl.Close()
+		if err := cl.EndTransaction(s.t.Context(), how); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 // claim rewrites progress record and group so that both say that the input was read to an offset.
 func (s *scene) claim(progress, input string, offset int64) {
 	s.t.Helper()

@@ -91,6 +91,12 @@ func (e *Engine) lags(ctx context.Context, now time.Time, held map[topicPartitio
 	if err != nil {
 		return
 	}
+	for _, t := range tasks {
+		for _, in := range t.inputs {
+			b := bounds[changelog.TopicPartition{Topic: in.topic, Partition: in.partition}]
+			in.hidden.Store(b.LastStable < b.HighWatermark)
+		}
+	}
 	limit := e.cfg.TransactionTimeout + 20*time.Second
 	stuck := 0
 	for tp, b := range bounds {

@@ -12,15 +12,18 @@ import (
 	"github.com/tidemark/tidemark/store"
 )
 
-// runTask processes a task's records for one slice of time (step 1) and returns how many it has taken.
-func (w *worker) runTask(t *task, start time.Time) int {
+// runTask processes a task's records for one slice of time (step 1) and reports whether there was anything to do.
+func (w *worker) runTask(t *task, start time.Time) (worked bool) {
 	n := 0
 	maxIdle := w.e.cfg.MaxTaskIdle.Milliseconds()
 	nowMs := start.UnixMilli()
 	single := len(t.inputs) == 1
 	for {
-		if t.proc.Moved() && !w.advance(t, start) {
-			break
+		if t.proc.Moved() {
+			worked = true // firings need no record
+			if !w.advance(t, start) {
+				break
+			}
 		}
 		var in *input
 		if single {
@@ -73,7 +76,7 @@ func (w *worker) runTask(t *task, start time.Time) int {
 			w.forced = true
 		}
 	}
-	return n
+	return worked || n > 0
 }
 
 // step processes one record, or applies its policy. It reports false when the task must not go on.

@@ -65,6 +65,14 @@ type input struct {
 	// end is the largest last stable offset seen: below it the partition is known to have more records.
 	end atomic.Int64
 
+	// What the prober is told, see idle.go.
+	arrivals atomic.Uint64 // fetches that have brought something
+	rest     atomic.Int64  // position when the worker last found the queue empty
+	wasIdle  atomic.Bool   // it was silent as of the last commit
+	unseen   atomic.Bool   // no record was ever processed
+	idle     atomic.Bool   // its task does not wait for it, as of the last show
+	hidden   atomic.Bool   // an open transaction held records back when the brokers were last asked
+
 	// The poll loop's.
 	fetched int64       // next offset expected from a fetch
 	fround  uint64      // round the poll loop has carried out
@@ -99,6 +107,7 @@ func (in *input) head() *kgo.Record {
 		}
 		in.taken = in.q.take(in.taken[:0])
 		if len(in.taken) == 0 {
+			in.rest.Store(in.position)
 			return nil
 		}
 	}
@@ -123,5 +132,6 @@ func (in *input) reset(position int64) uint64 {
 	n += in.q.clear()
 	in.task.worker.e.queued.Add(-n)
 	in.position = position
+	in.rest.Store(-1)
 	return round
 }

@@ -310,6 +310,7 @@ func (s *source) dispatch(fetches kgo.Fetches) error {
 			n += int64(len(r.Key)+len(r.Value)) + 220 // the record struct and the pointer to it
 		}
 		s.e.queued.Add(n)
+		in.arrivals.Add(1) // before the worker can see them
 		in.q.put(chunk{round: in.fround, recs: recs, bytes: n})
 		in.task.worker.signal()
 		if in.q.bytes.Load() > s.pauseBytes() && !in.paused.Load() {

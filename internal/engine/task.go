@@ -49,6 +49,8 @@ type task struct {
 	counted   []processor.Counters  // what of its operators' counters is in a seal
 	outgoing  []processor.Outgoing  // reused
 	marks     []processor.Watermark // reused
+	standing  []standing            // by operator with a watermark
+	shown     atomic.Pointer[[]Watermark]
 	poison    map[topicPartition]poisoned
 	sealed    int64         // bytes of state in the sealed generation
 	growth    float64       // see dirtyBytes; 0: not known yet
@@ -98,6 +100,10 @@ func (t *task) build() error {
 	}
 	if t.told == nil {
 		t.told = make([]watermark.Broadcast, len(proc.Outgoing(nil)))
+	}
+	for _, in := range t.inputs {
+		in.wasIdle.Store(proc.WasIdle(in.source))
+		in.unseen.Store(proc.Unseen(in.source))
 	}
 	proc.Start(w.e.steady())
 	return nil

@@ -44,7 +44,8 @@ type worker struct {
 	// uncommitted is the size of all output records of the current generation, in bytes.
 	uncommitted int64
 	nextTick    time.Time
-	forced      bool // commit as soon as no flight is in the air
+	observeAt   time.Time // when the tasks show their watermarks again
+	forced      bool      // commit as soon as no flight is in the air
 	limiter     limiter
 	sinceCommit int      // records processed in the current generation
 	failing     *failed  // policy fail: commit what came before, then end Run
@@ -172,6 +173,7 @@ func (w *worker) between(ctx context.Context, now time.Time) {
 		w.sweep(ctx, now.UnixMilli())
 		w.tick(w.e.steady())
 	}
+	w.observe(now)
 	if w.due(now) {
 		w.takeOff(ctx, now)
 	}
@@ -277,9 +279,9 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 			continue
 		}
 		w.current.Store(t)
-		n := w.runTask(t, now)
+		ran := w.runTask(t, now)
 		w.current.Store(nil)
-		if n > 0 {
+		if ran {
 			worked = true
 			now = w.e.cfg.Clock.Now()
 		}
