@@ -18,12 +18,27 @@ type PaneSink[K, A any] struct {
 	Value   codec.Codec[A]
 	PassKey bool // the bytes of the key in hand are those of the topic's codec
 	Session bool // windows are named by both ends
-	Embed   bool // JSON objects get the pane as members
+	// Name appends what a record's key is, from the user's key and the window; nil for the form of Kafka Streams.
+	Name  func(dst, key []byte, w window.Bounds) []byte
+	Embed bool // JSON objects get the pane as members
 }
 
 // Run returns the sink.
 func (s PaneSink[K, A]) Run() PaneFunc[K, A] {
 	embed := s.Embed && jsonObjects(s.Value)
+	name := s.Name
+	switch {
+	case name != nil:
+	case s.Session:
+		name = func(dst, key []byte, w window.Bounds) []byte {
+			dst = binary.BigEndian.AppendUint64(append(dst, key...), uint64(w.End-1))
+			return binary.BigEndian.AppendUint64(dst, uint64(w.Start))
+		}
+	default:
+		name = func(dst, key []byte, w window.Bounds) []byte {
+			return binary.BigEndian.AppendUint64(append(dst, key...), uint64(w.Start))
+		}
+	}
 	var headers []Header
 	return func(c *Context, p *Pane[K, A]) error {
 		c.op = s.Op
@@ -35,11 +50,7 @@ func (s PaneSink[K, A]) Run() PaneFunc[K, A] {
 			}
 			user = nonNil(b)
 		}
-		key := append(c.slab.room(), user...)
-		if s.Session {
-			key = binary.BigEndian.AppendUint64(key, uint64(p.End-1))
-		}
-		key = c.slab.take(binary.BigEndian.AppendUint64(key, uint64(p.Start)))
+		key := c.slab.take(name(c.slab.room(), user, p.Bounds))
 		var value []byte
 		if p.Op != window.OpDelete {
 			b, err := s.Value.Append(c.slab.room(), p.Value)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tidemark/tidemark/codec"
+	"github.com/tidemark/tidemark/window"
 )
 
 // Option changes how one operator works. An option that means nothing to the operator it is given to is a build error.
@@ -17,6 +18,7 @@ type options struct {
 	partitions  int
 	everyUpdate bool
 	plainValue  bool
+	paneKey     func(dst, key []byte, w window.Bounds) []byte
 }
 
 type option struct {

@@ -3,9 +3,12 @@ package system
 import (
 	"bytes"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidemark/tidemark/bench/internal/workload"
 	"github.com/tidemark/tidemark/topology"
+	"github.com/tidemark/tidemark/watermark"
+	"github.com/tidemark/tidemark/window"
 )
 
 // build returns the topology of a workload. count, unless nil, is called with every record of the input topic.
@@ -20,6 +23,17 @@ func build(app string, s workload.Spec, p *pause) (t *topology.Topology, count *
 		in.Filter(even).Map(addOne).To(s.Output())
 	case "W2", "W2Z":
 		in.Count("counts").To(s.Output())
+	case "W3":
+		in.Timestamps(nil, watermark.OutOfOrderness(time.Minute)).
+			Window(window.Tumbling(time.Minute)).
+			Aggregate("stats", topology.Fold(stats.add).Merge(stats.merge), topology.ValueCodec[stats](statsCodec{})).
+			To(s.Output())
+	case "W5":
+		// As Kafka Streams does it: a result for every record, and a null for a session that became part of another.
+		in.Timestamps(nil, watermark.StreamTime()).
+			Window(window.Session(sessionGap), window.AllowedLateness(2*time.Minute), window.Early(window.EachElement())).
+			Aggregate("sessions", topology.Fold(pair.add).Merge(pair.merge), topology.ValueCodec[pair](pairCodec{})).
+			To(s.Output(), topology.PaneKey(sessionKey))
 	case "STATE":
 		in.Reduce("rows", func(_, v []byte) []byte { return v }).To(s.Output())
 	case "W6":

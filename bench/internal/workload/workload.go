@@ -49,6 +49,8 @@ func all() []Spec {
 		{Name: "W1", What: "keep even amounts, add 1 to the amount", N: 10_000_000, Keys: 1_000_000, Span: twentyMinutes},
 		{Name: "W2", What: "count by key, 1 M uniform keys", N: 5_000_000, Keys: 1_000_000, Span: twentyMinutes},
 		{Name: "W2Z", What: "count by key, 100 k keys Zipf 1.1", N: 5_000_000, Keys: 100_000, Zipf: 1.1, Span: twentyMinutes},
+		{Name: "W3", What: "count, sum, min, max per key and minute, final result", N: 5_000_000, Keys: 100_000, Zipf: 1.1, Span: twentyMinutes},
+		{Name: "W5", What: "count and sum per session of a user, every update", N: 2_500_000, Keys: 50_000, Span: 3 * twentyMinutes / 2},
 		{Name: "W6", What: "re-key and count per item, re-key and sum per category", N: 2_500_000, Keys: 1_000_000, Span: twentyMinutes},
 		{Name: "STATE", What: "keep the last value of every key", N: 1_000_000, Keys: 1_000_000, Span: twentyMinutes, Fill: true},
 		{Name: "W10", What: "W1 with paced input, for latency", Keys: 1_000_000},
