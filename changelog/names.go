@@ -15,7 +15,7 @@ type Class uint8
 // The classes of internal topics.
 const (
 	Repartition Class = iota + 1 // records between two sub-topologies
-	KVChangelog                  // changelog of a key-value store
+	KVChangelog                  // changelog of a store
 	ProgressLog                  // progress records of a sub-topology
 	Control                      // sub-topology ids, formats, fingerprint
 	DeadLetter                   // records that could not be processed

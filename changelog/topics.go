@@ -62,9 +62,31 @@ func WantRepartition(topic string, partitions int32) Want {
 	})
 }
 
-// WantChangelog returns what is expected of the changelog of a key-value store.
+// WantChangelog returns what is expected of the changelog of a store whose rows go with a tombstone: key-value, sessions,
+// timers.
 func WantChangelog(topic string, partitions int32) Want {
 	return internal(topic, KVChangelog, partitions, segmentBytes, compacted())
+}
+
+// WantWindowChangelog returns what is expected of the changelog of a store of windows. Old rows of a window are compacted
+// away, expired windows are trimmed. Nothing is deleted by age: the watermark may stand still for longer.
+func WantWindowChangelog(topic string, partitions int32) Want {
+	return internal(topic, KVChangelog, partitions, segmentBytes, map[string]string{
+		"cleanup.policy":      "compact,delete",
+		"delete.retention.ms": ms(deleteRetention),
+		"retention.ms":        "-1",
+		"retention.bytes":     "-1",
+	})
+}
+
+// WantDedupChangelog returns what is expected of the changelog of a deduplication: every id is written once, and expired
+// ones are trimmed.
+func WantDedupChangelog(topic string, partitions int32) Want {
+	return internal(topic, KVChangelog, partitions, segmentBytes, map[string]string{
+		"cleanup.policy":  "delete",
+		"retention.ms":    "-1",
+		"retention.bytes": "-1",
+	})
 }
 
 // WantProgress returns what is expected of a progress topic. Its segments are
@@ -107,7 +129,7 @@ func internal(topic string, class Class, partitions int32, segment int, configs 
 	w.Configs["message.timestamp.after.max.ms"] = maxInt64
 	w.Configs["message.timestamp.before.max.ms"] = maxInt64
 	w.Verified = []string{"cleanup.policy", "message.timestamp.type"}
-	if class == Repartition {
+	if _, ok := configs["retention.ms"]; ok {
 		w.Verified = append(w.Verified, "retention.ms", "retention.bytes")
 	}
 	return w

@@ -19,6 +19,8 @@ func TestWants(t *testing.T) {
 	}{
 		{WantRepartition("r", 4), map[string]string{"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}},
 		{WantChangelog("c", 4), map[string]string{"cleanup.policy": "compact", "delete.retention.ms": "604800000", "segment.bytes": "67108864"}},
+		{WantWindowChangelog("w", 4), map[string]string{"cleanup.policy": "compact,delete", "retention.ms": "-1", "retention.bytes": "-1", "delete.retention.ms": "604800000"}},
+		{WantDedupChangelog("d", 4), map[string]string{"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}},
 		{WantProgress("p", 4), map[string]string{"cleanup.policy": "compact", "segment.bytes": "4194304"}},
 		{WantControl("x"), map[string]string{"cleanup.policy": "compact"}},
 		{WantDeadLetter("d", 2), map[string]string{"cleanup.policy": "delete", "retention.ms": "604800000"}},

@@ -18,6 +18,8 @@ func (v *View[V]) seal(g *gen, emit func(Change) error) error {
 	layout := s.layouts[v.store]
 	g.entries = slices.Grow(g.entries, len(v.sealed))
 	number := s.numbers[v.store]
+	kind := s.specs[v.store].Kind
+	trimmed := kind.Trimmed()
 	quiet := !s.specs[v.store].Changelog || emit == nil
 	for _, i := range v.sealed {
 		r := v.row(i)
@@ -51,6 +53,9 @@ func (v *View[V]) seal(g *gen, emit func(Change) error) error {
 		c := Change{Store: v.store, Key: g.key(&e), Time: r.Time}
 		if b := g.dbValue(&e); b != nil {
 			c.Value = b[timeLen:]
+		}
+		if trimmed {
+			c.Group = kind.Group(c.Key)
 		}
 		if layout != nil {
 			c.Key, c.Value, c.Header = layout.Export(s.exported.room(len(key)+maxSuffix), c.Key, c.Value)

@@ -28,6 +28,8 @@ type Change struct {
 	Header []byte
 	// Time is the timestamp of the last write of the row, in ms since 1970.
 	Time int64
+	// Group is what the row expires by in a store whose changelog is trimmed, see Kind.Trimmed.
+	Group int64
 }
 
 // SchemaError is returned if the DB holds a store under the same ID with another kind or schema.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -52,6 +53,7 @@ type flightTask struct {
 	positions []int64       // next offset per input
 	last      []*kgo.Record // last changelog record per changelog, nil when none was written
 	ends      []int64       // acknowledged ends, filled after the flush
+	trims     []changelog.Trim
 	progress  *changelog.Progress
 	told      []watermark.Broadcast // what the task has announced once this is committed
 	tally     []processor.Counters
@@ -145,6 +147,7 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 		return ft, err
 	}
 	var err error
+	high := slices.Repeat([]int64{noGroup}, len(t.sub.changelogs))
 	if t.state != nil {
 		err = t.state.Seal(func(c store.Change) error {
 			cl := t.sub.changelogOf[c.Store]
@@ -162,6 +165,7 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 				r.Headers = w.stateHeader(c.Header)
 			}
 			ft.last[cl] = r
+			high[cl] = max(high[cl], c.Group)
 			w.emit(r)
 			return nil
 		})
@@ -173,6 +177,10 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 		t.grown(written, w.uncommitted-output+t.state.Dirty())
 	}
 	p := t.progress(writer, nowMs)
+	if t.state != nil {
+		ft.trims = t.nextTrims(high)
+		t.sub.setTrims(p, ft.trims)
+	}
 	value, err := p.Append(nil)
 	if err != nil {
 		return ft, err
@@ -259,7 +267,7 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 		w.e.taskFailed(t, err)
 		return
 	}
-	t.seq, t.ends, t.first = ft.seq, ft.ends, false
+	t.seq, t.ends, t.trims, t.first = ft.seq, ft.ends, ft.trims, false
 	t.clocks = p.Section(changelog.SectionClocks)
 	if ft.told != nil {
 		t.told = ft.told

@@ -104,7 +104,7 @@ func (e *Engine) wipe(t *task, why string) error {
 
 // local returns the position per changelog that the task's database holds, or nil and the reason why it
 // cannot be rolled forward.
-func (e *Engine) local(t *task, s *sight) ([]int64, string, error) {
+func (e *Engine) local(t *task, s *sight, begins []begin) ([]int64, string, error) {
 	blob, err := store.ReadProgress(t.db)
 	if errors.Is(err, store.ErrCorrupt) {
 		return nil, "", err
@@ -136,9 +136,12 @@ func (e *Engine) local(t *task, s *sight) ([]int64, string, error) {
 	for i, c := range t.sub.changelogs {
 		b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]
 		end, ok := p.End(t.sub.Stores[c.store].ID)
+		if t.sub.trimmed(i) && !begins[i].lost {
+			end = max(end, begins[i].at) // what it lacks in between has expired
+		}
 		switch {
 		case !ok:
-			end = b.Start // a store the database does not know yet
+			end = begins[i].at // a store the database does not know yet
 		case end > b.HighWatermark:
 			return nil, fmt.Sprintf("its position %d is beyond the end %d of %s", end, b.HighWatermark, c.name), nil
 		case end < b.Start:
@@ -192,30 +195,35 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 				ErrChangelogLost, c.name, b.HighWatermark, listed, e.cfg.App)
 		}
 	}
-	from, why, err := e.local(t, s)
+	begins, err := e.begins(t, s)
+	if err != nil {
+		return nil, err
+	}
+	from, why, err := e.local(t, s, begins)
 	if errors.Is(err, store.ErrCorrupt) {
 		from, why, err = nil, "", e.replaceDamaged(t, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	begin := RestoreInfo{Task: t.id, Source: "local", Seen: seen, At: e.cfg.Clock.Now()}
+	info := RestoreInfo{Task: t.id, Source: "local", Seen: seen, At: e.cfg.Clock.Now()}
 	if from == nil {
-		begin.Source = "changelog"
+		info.Source = "changelog"
 		if why != "" {
 			if err := e.wipe(t, why); err != nil {
 				return nil, err
 			}
 		}
-		for _, c := range t.sub.changelogs {
-			if b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]; !e.startMoves && b.Start > 0 && b.Start < b.HighWatermark {
+		for cl, c := range t.sub.changelogs {
+			if begins[cl].lost {
 				return nil, fmt.Errorf("%w: %s/%d begins at %d, what was below is lost and the local state cannot replace it; run: tidemark reset --app %s",
-					ErrChangelogTruncated, c.name, t.id.Partition, b.Start, e.cfg.App)
+					ErrChangelogTruncated, c.name, t.id.Partition, begins[cl].at, e.cfg.App)
 			}
+			from = append(from, begins[cl].at)
 		}
 	}
 	parts := t.changelogs(s, from)
-	positions, err := e.replay(ctx, t, s, parts, begin)
+	positions, err := e.replay(ctx, t, s, parts, info)
 	if err != nil {
 		return nil, e.restoreError(err)
 	}
@@ -228,6 +236,11 @@ func (e *Engine) replay(ctx context.Context, t *task, s *sight, parts []changelo
 	bulk, err := store.NewBulk(t.db, t.sub.Stores, e.cfg.RestoreBytes/maxOpening)
 	if err != nil {
 		return nil, &localError{err}
+	}
+	for cl, trim := range t.trims {
+		if len(trim.Floor) > 0 {
+			bulk.Expire(t.sub.changelogs[cl].store, trim.Floor)
+		}
 	}
 	for _, p := range parts {
 		info.Total += p.Target - p.From

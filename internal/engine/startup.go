@@ -208,8 +208,8 @@ func (e *Engine) topics(ctx context.Context, counts topology.Counts) error {
 	for _, s := range e.subs {
 		want = append(want, changelog.WantProgress(s.progress, s.tasks))
 		inputs[s.progress] = strings.Join(s.sources, ", ")
-		for _, c := range s.changelogs {
-			want = append(want, changelog.WantChangelog(c.name, s.tasks))
+		for cl, c := range s.changelogs {
+			want = append(want, s.wantChangelog(cl))
 			inputs[c.name] = inputs[s.progress]
 		}
 		for i, src := range s.Sources {

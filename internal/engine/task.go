@@ -49,6 +49,8 @@ type task struct {
 	counted   []processor.Counters  // what of its operators' counters is in a seal
 	outgoing  []processor.Outgoing  // reused
 	marks     []processor.Watermark // reused
+	trims     []changelog.Trim      // by changelog, as of the last commit
+	trimmedTo []int64               // by changelog: what the purger was told
 	standing  []standing            // by operator with a watermark
 	shown     atomic.Pointer[[]Watermark]
 	poison    map[topicPartition]poisoned
