@@ -29,6 +29,19 @@ func (d *DedupView) Seen(bucket uint32, hash *[16]byte) (bool, error) {
 	return ok, err
 }
 
+// Time returns the time the hash was added with, in ms, and whether it is in the bucket.
+func (d *DedupView) Time(bucket uint32, hash *[16]byte) (time int64, ok bool, err error) {
+	// Most hashes are new: Get keeps no row for what is not there.
+	if ok, err = d.Seen(bucket, hash); err != nil || !ok {
+		return 0, false, err
+	}
+	r, err := d.row(bucket, hash)
+	if err != nil {
+		return 0, false, err
+	}
+	return r.Time, r.Present, nil
+}
+
 // Add puts the hash into the bucket and reports whether it is new. time is that of the changelog record, in ms. The
 // error is ErrExpired if the bucket has expired.
 func (d *DedupView) Add(bucket uint32, hash *[16]byte, time int64) (added bool, err error) {

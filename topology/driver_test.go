@@ -27,6 +27,8 @@ type driverTask struct {
 	state  *store.State
 	inbox  []inbound
 	driver *driver
+	clocks []byte // event time at the last commit
+	now    int64  // processing time at which the task begins
 	fail   error // of every Send
 }
 
@@ -89,9 +91,12 @@ func newDriver(t *topology.Topology) (*driver, error) {
 // build makes the task anew over its state, as after an abort.
 func (dt *driverTask) build() error {
 	task, err := dt.sub.NewTask(processor.Env{
-		Task: processor.TaskID{Sub: dt.sub.ID}, Output: dt, State: dt.state, Now: func() int64 { return 1 },
+		Task: processor.TaskID{Sub: dt.sub.ID}, Output: dt, State: dt.state, Clocks: dt.clocks, Now: func() int64 { return 1 },
 	})
 	dt.task = task
+	if err == nil {
+		task.Start(dt.now)
+	}
 	return err
 }
 
@@ -100,12 +105,7 @@ func (dt *driverTask) process(in inbound) error {
 	if err := dt.task.Process(in.source, &in.r); err != nil {
 		return err
 	}
-	for dt.task.Moved() {
-		if _, err := dt.task.Advance(3); err != nil {
-			return err
-		}
-	}
-	return nil
+	return dt.advance()
 }
 
 // Send implements processor.Output.
@@ -169,6 +169,9 @@ func (d *driver) settle() error {
 				return err
 			}
 		}
+		if err := dt.announce(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -193,6 +196,7 @@ func (d *driver) commit() error {
 		if err := dt.state.Commit(nil, 0); err != nil {
 			return err
 		}
+		dt.clocks = dt.task.AppendClocks(nil)
 	}
 	return nil
 }

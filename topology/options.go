@@ -19,6 +19,9 @@ type options struct {
 	everyUpdate bool
 	plainValue  bool
 	paneKey     func(dst, key []byte, w window.Bounds) []byte
+	anyTime     bool
+	salts       int
+	id          any // codec.Codec of the ids of a Dedup
 }
 
 type option struct {
