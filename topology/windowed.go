@@ -177,9 +177,13 @@ func declareWindows[K, A any](n *node, id string, k *encoding[K], v *encoding[A]
 			s.Kind, s.Layout = store.Session, store.SessionLayout(true)
 		} else {
 			s.Kind = store.Window
-			s.Layout = store.WindowLayout(
-				func(end int64) int64 { return w.Of(end).Start },
-				func(start int64) int64 { return w.StartingAt(start).End }, true)
+			startOf := func(end int64) int64 { return w.Of(end).Start }
+			endOf := func(start int64) int64 { return w.StartingAt(start).End }
+			if w.Kind() == window.KindCumulate {
+				// Windows share their starts, and Kafka Streams has none of the kind: the end names them.
+				startOf, endOf = func(end int64) int64 { return end }, func(start int64) int64 { return start }
+			}
+			s.Layout = store.WindowLayout(startOf, endOf, true)
 		}
 		return s
 	}
