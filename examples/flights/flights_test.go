@@ -43,18 +43,36 @@ func plain(t *testing.T, file []byte) (carriers, routes map[string]Totals) {
 	return carriers, routes
 }
 
-// table parses what -json prints.
-func table(t *testing.T, out []byte) map[string][]line {
+// output is what -json prints.
+type output struct {
+	totals map[string][]line
+	hours  []hour
+	late   []late
+}
+
+func parse(t *testing.T, out []byte) output {
 	t.Helper()
-	got := map[string][]line{}
+	o := output{totals: map[string][]line{}}
 	for text := range bytes.Lines(out) {
 		var l line
-		if err := json.Unmarshal(text, &l); err != nil {
+		var h hour
+		var x late
+		err := json.Unmarshal(text, &l)
+		switch l.By {
+		case "hour":
+			err = json.Unmarshal(text, &h)
+			o.hours = append(o.hours, h)
+		case "late":
+			err = json.Unmarshal(text, &x)
+			o.late = append(o.late, x)
+		default:
+			o.totals[l.By] = append(o.totals[l.By], l)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		got[l.By] = append(got[l.By], l)
 	}
-	return got
+	return o
 }
 
 func lines(by string, m map[string]Totals) (out []line) {
@@ -65,20 +83,28 @@ func lines(by string, m map[string]Totals) (out []line) {
 }
 
 func TestSameAsPlainLoop(t *testing.T) {
-	var out bytes.Buffer
-	if err := run(t.Context(), options{app: "flights", partitions: 3, json: true}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
 	carriers, routes := plain(t, departures)
 	want := map[string][]line{"carrier": lines("carrier", carriers), "route": lines("route", routes)}
-	if diff := cmp.Diff(want, table(t, out.Bytes())); diff != "" {
-		t.Errorf("-loop +tidemark:\n%s", diff)
-	}
 	// The figures the data set is known for.
 	for carrier, n := range map[string]int64{"B6": 1241, "UA": 1223, "EV": 1032, "DL": 978, "HA": 8} {
 		if carriers[carrier].Flights != n {
 			t.Errorf("%s has %d flights, want %d", carrier, carriers[carrier].Flights, n)
 		}
+	}
+	one, _ := loop(t, departures, 1)
+	if len(one.hours) != 827 || len(one.late) != 33 {
+		t.Errorf("the loop makes %d panes and %d late flights, want 827 and 33", len(one.hours), len(one.late))
+	}
+	for _, partitions := range []int{1, 4} {
+		var out bytes.Buffer
+		if err := run(t.Context(), options{app: "flights", partitions: partitions, json: true}, &out, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		got := parse(t, out.Bytes())
+		if diff := cmp.Diff(want, got.totals); diff != "" {
+			t.Errorf("%d partitions: -loop +tidemark:\n%s", partitions, diff)
+		}
+		compareHours(t, departures, partitions, got)
 	}
 }
 
@@ -89,7 +115,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	o := options{app: "flights", brokers: strings.Join(b.Addrs(), ","), partitions: 4, state: t.TempDir(), json: true}
+	o := options{app: "flights", brokers: strings.Join(b.Addrs(), ","), partitions: 2, state: t.TempDir(), json: true}
 	cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
@@ -136,9 +162,11 @@ func TestInterrupted(t *testing.T) {
 		if err := run(t.Context(), o, &out, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, table(t, out.Bytes())); diff != "" {
+		got := parse(t, out.Bytes())
+		if diff := cmp.Diff(want, got.totals); diff != "" {
 			t.Errorf("%s life: -loop +tidemark:\n%s", life, diff)
 		}
+		compareHours(t, departures, o.partitions, got)
 	}
 	ends, err := kadm.NewClient(cl).ListEndOffsets(t.Context(), inputTopic(o.app))
 	if err != nil {
@@ -161,6 +189,7 @@ func TestBadFiles(t *testing.T) {
 		"columns":  {"scheduled_at,carrier\n", `no column "flight"`},
 		"time":     {header + "yesterday,UA,1,EWR,IAH,2\n", "line 2"},
 		"delay":    {header + "2013-01-01T10:15:00Z,UA,1,EWR,IAH,late\n", "line 2"},
+		"seen":     {"seen_at," + header + "at noon,2013-01-01T10:15:00Z,UA,1,EWR,IAH,2\n", "line 2"},
 		"too few":  {header + "2013-01-01T10:15:00Z,UA\n", "wrong number of fields"},
 		"no delay": {header + "2013-01-01T10:15:00Z,UA,1,EWR,IAH,\n", ""},
 	} {

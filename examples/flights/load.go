@@ -21,6 +21,7 @@ func createTopics(ctx context.Context, adm *kadm.Client, app string, partitions 
 		inputTopic(app):   {"retention.ms": &forever},
 		carrierTopic(app): {"retention.ms": &forever, "cleanup.policy": &latest},
 		routeTopic(app):   {"retention.ms": &forever, "cleanup.policy": &latest},
+		hourTopic(app):    {"retention.ms": &forever}, // every pane, not only the last of each hour
 	}
 	for topic, config := range configs {
 		_, err := adm.CreateTopic(ctx, int32(partitions), -1, config, topic)
@@ -31,7 +32,7 @@ func createTopics(ctx context.Context, adm *kadm.Client, app string, partitions 
 	return nil
 }
 
-// load writes the flights of a file to the input topic and returns how many the file has. It can be killed at
+// load writes the flights of a file to the input topic, keyed by airport, and returns how many the file has. It can be killed at
 // any moment and started again: the rows of one partition are written in order, each once, so a partition
 // that holds n records holds the first n rows of its share, and these are skipped. rate is in rows per
 // second, 0 for as fast as possible.
@@ -57,7 +58,7 @@ func load(ctx context.Context, cl *kgo.Client, file io.Reader, app string, rate 
 		if err != nil {
 			return fmt.Errorf("flights: %w", err)
 		}
-		r := &kgo.Record{Topic: topic, Key: []byte(f.ID()), Value: value, Timestamp: f.Scheduled}
+		r := &kgo.Record{Topic: topic, Key: []byte(f.Origin), Value: value, Timestamp: f.Scheduled}
 		r.Partition = int32(share.Partition(r, len(held)))
 		rows++
 		if held[r.Partition] > 0 {

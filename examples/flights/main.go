@@ -1,11 +1,16 @@
-// Command flights counts real departures from New York, by carrier and by pair of airports, with their mean delay.
+// Command flights counts real departures from New York with their mean delay: by carrier, by pair of airports, and by
+// airport and hour of the scheduled departure. The flights come in the order in which they happened, so many come after
+// others that were scheduled later. An hour is shown when it is half an hour past, corrected for two hours when late
+// flights come, and then closed; flights that come even later are in a topic of their own.
 //
 //	go run ./examples/flights                              # on a broker inside the process
 //	go run ./examples/flights -brokers localhost:9092 -state /tmp/flights
 //	go run ./examples/flights -file more.csv.gz -json
 //
-// It loads the file into a topic, runs the topology on it and ends with the table when every flight is counted. With
-// a real broker it can be killed at any moment, -9 included, and started again: no flight is lost or counted twice.
+// It loads the file into a topic, runs the topology on it and ends with the tables when every flight is counted. -json
+// prints all of it: totals, every pane of every hour, every flight that was too late. The last hours of the file stay
+// open and are not shown: no later flight says that they are complete. With a real broker it can be killed at any
+// moment, -9 included, and started again: no flight is lost or counted twice.
 package main
 
 import (
@@ -55,7 +60,7 @@ func main() {
 	flag.IntVar(&o.partitions, "partitions", 4, "partitions of the topics, when they are created")
 	flag.Float64Var(&o.rate, "rate", 0, "flights loaded per second; 0 is as fast as possible")
 	flag.StringVar(&o.state, "state", "", "directory for state; default: in memory, restored from Kafka at every start")
-	flag.BoolVar(&o.json, "json", false, "print the final table as JSON lines")
+	flag.BoolVar(&o.json, "json", false, "print the final tables, every pane and every late flight as JSON lines")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -65,7 +70,7 @@ func main() {
 	}
 }
 
-// run loads, processes and prints. out gets the table, status what is going on.
+// run loads, processes and prints. out gets the tables, status what is going on.
 func run(ctx context.Context, o options, out, status io.Writer) error {
 	brokers := strings.Split(o.brokers, ",")
 	if o.brokers == "" {
@@ -99,6 +104,8 @@ func run(ctx context.Context, o options, out, status io.Writer) error {
 	if err != nil {
 		return err
 	}
+
+	stopped := ctx // by the user
 
 	// Three things run side by side: the loader, the app and the reader of results. The first error ends all.
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -145,10 +152,17 @@ func run(ctx context.Context, o options, out, status io.Writer) error {
 		return errors.New("flights: stopped before the end; start it again to go on")
 	case err != nil:
 		return err
-	case o.json:
-		return printJSON(out, final)
+	}
+	// The panes were committed before the totals behind the repartition topics: they are all there.
+	hours, tooLate, err := readHours(stopped, o.app, kgo.SeedBrokers(brokers...))
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(out, final, hours, tooLate)
 	}
 	fmt.Fprintf(out, "%d flights\n", loaded.Load())
 	printTable(out, final)
+	printHours(out, hours, tooLate, loaded.Load())
 	return nil
 }

@@ -111,19 +111,29 @@ type line struct {
 }
 
 // printJSON prints everything, one object per line.
-func printJSON(w io.Writer, r results) error {
+func printJSON(w io.Writer, r results, hours []hour, tooLate []late) error {
+	var all []any
 	for _, t := range []struct {
 		by string
 		m  map[string]Totals
 	}{{"carrier", r.carriers}, {"route", r.routes}} {
 		for _, k := range byFlights(t.m) {
-			b, err := json.Marshal(line{t.by, k, t.m[k].Flights, t.m[k].Departed, t.m[k].MeanDelay()})
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(w, "%s\n", b); err != nil {
-				return err
-			}
+			all = append(all, line{t.by, k, t.m[k].Flights, t.m[k].Departed, t.m[k].MeanDelay()})
+		}
+	}
+	for _, h := range hours {
+		all = append(all, h)
+	}
+	for _, l := range tooLate {
+		all = append(all, l)
+	}
+	for _, x := range all {
+		b, err := json.Marshal(x)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%s\n", b); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,12 @@
 package main
 
-import "github.com/tidemark/tidemark/topology"
+import (
+	"time"
+
+	"github.com/tidemark/tidemark/topology"
+	"github.com/tidemark/tidemark/watermark"
+	"github.com/tidemark/tidemark/window"
+)
 
 // Totals is what is known of a carrier or of a pair of airports.
 type Totals struct {
@@ -27,21 +33,34 @@ func (t Totals) MeanDelay() float64 {
 	return float64(t.DelayMin) / float64(t.Departed)
 }
 
-// The topics, all of them behind the app's id so that several apps can use one cluster.
+// The topics, all of them behind the app's id so that several apps can use one cluster. The last one is the app's own.
 func inputTopic(app string) string   { return app + "-departures" }
 func carrierTopic(app string) string { return app + "-by-carrier" }
 func routeTopic(app string) string   { return app + "-by-route" }
+func hourTopic(app string) string    { return app + "-by-hour" }
+func lateTopic(app string) string    { return app + "-late" }
 
-// flightTotals counts every flight twice: for its carrier and for its pair of airports. Either KeyBy sends the
-// flights through a repartition topic, so that all flights of one carrier meet in one task.
+const (
+	outOfOrder = 30 * time.Minute // how much later than flights scheduled after it a flight may be seen without being late
+	lateness   = 2 * time.Hour    // how long an hour is corrected after that
+)
+
+// flightTotals counts every flight three times. Either KeyBy sends the flights through a repartition topic, so that all
+// flights of one carrier, or of one pair of airports, meet in one task. Those of one airport are in one partition of the
+// input already, since it is their key: the hours are counted where the flights are read. What comes too late for its
+// hour is in the late topic.
 func flightTotals(app string) *topology.Topology {
 	t := topology.New(app)
-	flights := t.Stream[string, Flight](inputTopic(app))
+	flights := t.Stream[string, Flight](inputTopic(app)).
+		Timestamps(Flight.When, watermark.OutOfOrderness(outOfOrder))
 	flights.KeyBy("carrier", func(f Flight) string { return f.Carrier }).
 		Aggregate("carrier-totals", topology.Fold(Totals.Add)).
 		To(carrierTopic(app))
 	flights.KeyBy("route", Flight.Route).
 		Aggregate("route-totals", topology.Fold(Totals.Add)).
 		To(routeTopic(app))
+	flights.Window(window.Tumbling(time.Hour), window.AllowedLateness(lateness)).
+		Aggregate("airport-hours", topology.Fold(Totals.Add)).
+		To(hourTopic(app))
 	return t
 }
