@@ -15,6 +15,10 @@ import (
 // uncommitted.
 const firingsPerTurn = 256
 
+// controlsPerCommit bounds how many control records without news a task reads before it commits that it has: until then
+// they cannot be purged, and a restart reads them again.
+const controlsPerCommit = 1000
+
 // isControl tells the control records of a repartition topic from its data by their one header.
 func (in *input) isControl(r *kgo.Record) bool {
 	return in.internal && r.Key == nil && len(r.Headers) == 1 && r.Headers[0].Key == watermark.ControlHeader
@@ -27,6 +31,9 @@ func (w *worker) control(t *task, in *input, r *kgo.Record) bool {
 		return false
 	}
 	in.advance(r)
+	if t.proc.Moved() || in.position-in.committed > controlsPerCommit {
+		t.dirty = true
+	}
 	return true
 }
 

@@ -106,7 +106,7 @@ func (p *prober) note(in *input, set *watermark.Settings, now int64) *silence {
 	s, round, arrivals := p.states[in], in.round.Load(), in.arrivals.Load()
 	if s == nil || s.round != round {
 		// What is read again after an abort has been read before: silence that was proven then holds once it is proven again.
-		resume := in.wasIdle.Load() || s != nil && s.told && s.arrivals == arrivals
+		resume := in.before.Load() == arrivals && (in.wasIdle.Load() || s != nil && s.told && s.arrivals == arrivals)
 		s = &silence{state: watermark.NewIdleness(now, set.IdleAfter), round: round, arrivals: arrivals, early: resume || in.unseen.Load()}
 		if resume {
 			s.state.Resume()

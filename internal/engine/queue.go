@@ -67,6 +67,7 @@ type input struct {
 
 	// What the prober is told, see idle.go.
 	arrivals atomic.Uint64 // fetches that have brought something
+	before   atomic.Uint64 // arrivals as of the last reset
 	rest     atomic.Int64  // position when the worker last found the queue empty
 	wasIdle  atomic.Bool   // it was silent as of the last commit
 	unseen   atomic.Bool   // no record was ever processed
@@ -133,5 +134,6 @@ func (in *input) reset(position int64) uint64 {
 	in.task.worker.e.queued.Add(-n)
 	in.position = position
 	in.rest.Store(-1)
+	in.before.Store(in.arrivals.Load())
 	return round
 }
