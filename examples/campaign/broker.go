@@ -28,8 +28,9 @@ func startBroker(dir string) (addrs []string, stop func(), err error) {
 
 // makeTopics creates the user's topics where they are missing.
 func makeTopics(ctx context.Context, cl *kgo.Client) error {
-	// Totals are a table: only the last one of each campaign matters.
-	for topic, policy := range map[string]string{eventsTopic: "delete", totalsTopic: "compact"} {
+	// Totals are a table: only the last one of each campaign matters. Of minutes every pane is kept. The app would make
+	// the topic of late events itself, but the board reads it from the beginning.
+	for topic, policy := range map[string]string{eventsTopic: "delete", totalsTopic: "compact", minutesTopic: "delete", lateTopic: "delete"} {
 		_, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, -1, map[string]*string{"cleanup.policy": &policy}, topic)
 		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 			return fmt.Errorf("create topic %s: %w", topic, err)

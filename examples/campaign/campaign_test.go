@@ -9,21 +9,24 @@ import (
 	"time"
 )
 
-// The example runs, ends, and goes on with exact totals after a restart.
+// The example runs, ends, and goes on with exact totals and minutes after a restart.
 func TestCampaign(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 {
+	for life := range 2 {
 		out, err := os.Create(filepath.Join(dir, "out.txt"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = run(context.Background(), options{dir: dir, rate: 1000, runFor: time.Second, every: 500 * time.Millisecond, check: true}, out)
+		err = run(context.Background(), options{dir: dir, rate: 1000, runFor: time.Second, every: 500 * time.Millisecond, early: 300 * time.Millisecond, check: true}, out)
 		out.Close()
 		text, _ := os.ReadFile(out.Name())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		for _, want := range []string{"spring-sale", "instance a", "instance b", "checked: the totals are exactly"} {
+		if life == 0 && !strings.Contains(string(text), "ON_TIME") {
+			t.Errorf("no minute is complete in\n%s", text)
+		}
+		for _, want := range []string{"spring-sale", "instance a", "instance b", "EARLY", "pane 1", "checked: the totals are exactly"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("no %q in\n%s", want, text)
 			}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark"
+	"github.com/tidemark/tidemark/watermark"
 )
 
 // instance is one running App and what its events have told.
@@ -27,10 +28,10 @@ type instance struct {
 	restored int64
 }
 
-func newInstance(name, dir string, addrs []string, logger *zap.Logger) (*instance, error) {
+func newInstance(name, dir string, addrs []string, early time.Duration, logger *zap.Logger) (*instance, error) {
 	i := &instance{name: name, tasks: make(map[string]tidemark.TaskState)}
 	var err error
-	i.app, err = tidemark.New(campaignTotals(), tidemark.Config{
+	i.app, err = tidemark.New(campaignMetrics(early), tidemark.Config{
 		Brokers:  addrs,
 		StateDir: filepath.Join(dir, name),
 		Workers:  2,
@@ -70,6 +71,24 @@ func (i *instance) run(ctx context.Context) error {
 		return fmt.Errorf("instance %s: %w", i.name, err)
 	}
 	return nil
+}
+
+// eventTime returns how far the minutes have got, over the tasks of all instances: the zero Time if that is not known.
+func eventTime(apps []*instance) (at time.Time) {
+	for _, a := range apps {
+		for _, w := range a.app.Watermarks() {
+			if w.Operator != "campaign-minutes" {
+				continue
+			}
+			if w.W == watermark.Unknown {
+				return time.Time{}
+			}
+			if t := time.UnixMilli(w.W); at.IsZero() || t.Before(at) {
+				at = t
+			}
+		}
+	}
+	return at
 }
 
 // line describes the instance in one line.

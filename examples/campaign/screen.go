@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// screen shows the table again and again: in place on a terminal, one below the other elsewhere.
+// screen shows what happens line by line, and below it the table again and again: in place on a terminal, one below the
+// other elsewhere.
 type screen struct {
 	out   io.Writer
 	live  bool // a terminal: draw over the last table
@@ -25,6 +26,7 @@ func newScreen(out *os.File) *screen {
 
 // picture is what one table shows.
 type picture struct {
+	lines  []shown // what is new
 	totals map[string]Totals
 	sent   int64
 	rate   float64 // events a second
@@ -32,8 +34,25 @@ type picture struct {
 	age    time.Duration
 }
 
+// colors are those of a terminal for panes by their timing, and for events that came too late.
+var colors = map[string]string{"EARLY": "\x1b[2m", "ON_TIME": "\x1b[32m", "LATE": "\x1b[33m", "refused": "\x1b[31m"}
+
 func (s *screen) draw(p picture) {
+	var events strings.Builder
+	for _, l := range p.lines {
+		if s.live {
+			fmt.Fprintf(&events, "%s%s\x1b[0m\n", colors[l.kind], l.text)
+		} else {
+			events.WriteString(l.text + "\n")
+		}
+	}
+	if len(p.lines) > 0 && !s.live {
+		events.WriteString("\n")
+	}
 	var b strings.Builder
+	if s.live {
+		b.WriteString("\n")
+	}
 	fmt.Fprintf(&b, "%-14s %12s %8s %7s %12s  %s\n", "campaign", "impressions", "clicks", "rate", "spend", "share")
 	names := slices.SortedFunc(maps.Keys(p.totals), func(x, y string) int {
 		return cmp.Or(cmp.Compare(p.totals[y].Micros, p.totals[x].Micros), cmp.Compare(x, y))
@@ -49,17 +68,20 @@ func (s *screen) draw(p picture) {
 	}
 	fmt.Fprintf(&b, "%-14s %12d %8d %7s %12.2f\n\n", "all", sum.Impressions, sum.Clicks, "", float64(sum.Micros)/1e6)
 	fmt.Fprintf(&b, "%d events acknowledged, %.0f a second; running for %s\n", p.sent, p.rate, p.age.Round(time.Second))
+	if at := eventTime(p.apps); !at.IsZero() {
+		fmt.Fprintf(&b, "event time has reached %s, %s ago\n", at.Format(time.TimeOnly), time.Since(at).Round(time.Second))
+	}
 	for _, a := range p.apps {
 		b.WriteString(a.line() + "\n")
 	}
-	text := b.String()
+	text, above := b.String(), ""
 	if s.live {
 		if s.lines > 0 {
-			fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.lines)
+			above = fmt.Sprintf("\x1b[%dA\x1b[J", s.lines)
 		}
 		s.lines = strings.Count(text, "\n")
 	} else {
 		text += "\n"
 	}
-	io.WriteString(s.out, text)
+	io.WriteString(s.out, above+events.String()+text)
 }
