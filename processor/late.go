@@ -45,6 +45,9 @@ type Counters struct {
 	Suppressed             uint64          // firings that would have repeated the last value
 	Unfired                uint64          // windows that were closed with data no pane has shown
 	Retractions            uint64
+	// Combined are records that pre-aggregation has taken, Hottest those of the key that had the most of them between two
+	// commits.
+	Combined, Hottest uint64
 }
 
 // Minus returns what has been counted since an earlier state of the counters.
@@ -52,6 +55,7 @@ func (c Counters) Minus(o Counters) Counters {
 	c.In, c.Folded, c.Duplicates = c.In-o.In, c.Folded-o.Folded, c.Duplicates-o.Duplicates
 	c.LateWindows, c.LateAdmitted = c.LateWindows-o.LateWindows, c.LateAdmitted-o.LateAdmitted
 	c.Suppressed, c.Unfired, c.Retractions = c.Suppressed-o.Suppressed, c.Unfired-o.Unfired, c.Retractions-o.Retractions
+	c.Combined, c.Hottest = c.Combined-o.Combined, c.Hottest-o.Hottest
 	for i := range c.Late {
 		c.Late[i] -= o.Late[i]
 	}

@@ -17,8 +17,9 @@ type Number interface {
 func (s *Stream[K, V]) Count(id string, opts ...Option) *Table[K, int64] {
 	return aggregate(s, kindCount, id, uses{}, func() folding[K, V, int64] {
 		return folding[K, V, int64]{
-			step: func(_ *Context, _ K, n int64, _ bool, _ V) (int64, error) { return n + 1, nil },
-			undo: func(_ *Context, _ K, n int64, _ V) (int64, error) { return n - 1, nil },
+			step:  func(_ *Context, _ K, n int64, _ bool, _ V) (int64, error) { return n + 1, nil },
+			merge: func(a, b int64) int64 { return a + b },
+			undo:  func(_ *Context, _ K, n int64, _ V) (int64, error) { return n - 1, nil },
 		}
 	}, opts)
 }
@@ -52,7 +53,7 @@ func (s *Stream[K, V]) Max[N cmp.Ordered](id string, f func(V) N, opts ...Option
 // EveryUpdate, ValueCodec.
 func (s *Stream[K, V]) Reduce(id string, f func(acc, v V) V, opts ...Option) *Table[K, V] {
 	t := aggregateAs(s.n, s.k, kindReduce, id, uses{value: true}, s.v, func() folding[K, V, V] {
-		return folding[K, V, V]{step: func(_ *Context, _ K, acc V, have bool, v V) (V, error) {
+		return folding[K, V, V]{merge: f, step: func(_ *Context, _ K, acc V, have bool, v V) (V, error) {
 			if !have {
 				return v, nil
 			}
@@ -81,9 +82,12 @@ func (s *Stream[K, V]) TryAggregate[A any](id string, f func(c *Context, k K, ac
 }
 
 // picked is an aggregate over one number of each value.
-func picked[K, V, N any](s *Stream[K, V], kind, id string, f func(V) N, combine func(acc N, have bool, n N) N, undo func(acc, n N) N, opts []Option) *Table[K, N] {
+func picked[K, V, N any](s *Stream[K, V], kind, id string, f func(V) N, merge func(acc N, have bool, n N) N, undo func(acc, n N) N, opts []Option) *Table[K, N] {
 	t := aggregate(s, kind, id, uses{value: true}, func() folding[K, V, N] {
-		r := folding[K, V, N]{step: func(_ *Context, _ K, acc N, have bool, v V) (N, error) { return combine(acc, have, f(v)), nil }}
+		r := folding[K, V, N]{
+			step:  func(_ *Context, _ K, acc N, have bool, v V) (N, error) { return merge(acc, have, f(v)), nil },
+			merge: func(a, b N) N { return merge(a, true, b) },
+		}
 		if undo != nil {
 			r.undo = func(_ *Context, _ K, acc N, v V) (N, error) { return undo(acc, f(v)), nil }
 		}
@@ -128,31 +132,40 @@ func aggregateAs[K, V, A any](in *node, k *encoding[K], kind, id string, u uses,
 		keyType: reflect.TypeFor[K](), valueType: reflect.TypeFor[A](),
 	}, in)
 	n.t.claimID(n, id, kind)
-	o := readOptions(n, opts, "EveryUpdate", "ValueCodec")
+	o := readOptions(n, opts, "EveryUpdate", "ValueCodec", "PreAggregate")
 	v = override(n, o.value, v, "value")
+	if o.preAggregate {
+		combine(n, in, k, v, nil, fold)
+	}
 	n.passesKey = o.everyUpdate // at a commit, the key comes from the store
 	declare(n, id, k, v)
 	needsUndo(n, in, fold)
 	n.compile = func(b *compiler) any {
-		f := fold()
-		a := processor.AggregateConfig[K, V, A]{
-			Op: b.op(n), View: view(b, id, v), Step: f.step, Undo: f.undo,
-			EveryUpdate: o.everyUpdate, NeedOld: n.wants.old,
-			Next: tableOut[K, A](b, n),
+		if o.preAggregate {
+			return compileAggregate(b, n, k, v, o, merging(fold()))
 		}
-		vc, _ := v.get()
-		a.Null, _ = vc.(codec.Nullable[A])
-		if n.wants.key {
-			a.Key, _ = k.get()
-		}
-		if b.err != nil {
-			return processor.Func[K, V](nil)
-		}
-		run, held := processor.NewAggregate(b.b.Context(), a)
-		if held != nil {
-			b.flushes = append(b.flushes, flush{n.seq, held})
-		}
-		return run
+		return compileAggregate(b, n, k, v, o, fold())
 	}
 	return &Table[K, A]{n, k, v}
+}
+
+func compileAggregate[K, V, A any](b *compiler, n *node, k *encoding[K], v *encoding[A], o options, f folding[K, V, A]) any {
+	a := processor.AggregateConfig[K, V, A]{
+		Op: b.op(n), View: view(b, n.id, v), Step: f.step, Undo: f.undo,
+		EveryUpdate: o.everyUpdate, NeedOld: n.wants.old,
+		Next: tableOut[K, A](b, n),
+	}
+	vc, _ := v.get()
+	a.Null, _ = vc.(codec.Nullable[A])
+	if n.wants.key {
+		a.Key, _ = k.get()
+	}
+	if b.err != nil {
+		return processor.Func[K, V](nil)
+	}
+	run, held := processor.NewAggregate(b.b.Context(), a)
+	if held != nil {
+		b.flushes = append(b.flushes, flush{n.seq, held})
+	}
+	return run
 }

@@ -38,13 +38,25 @@ func keyNode[K, V, K2 any](in *node, from *encoding[K], val *encoding[V], id str
 	v := override(n, o.value, val, "value")
 	needsKey(n, k)
 	n.atCut = func(p *problems) {
+		if n.pre != nil {
+			return // the records are not written
+		}
 		if _, err := v.get(); err != nil {
 			p.add(n.seq, n.name(), err, "no codec for the value")
 		}
 	}
-	n.schemas = func() (string, string) { return k.schema(), v.schema() }
+	n.schemas = func() (string, string) {
+		if n.pre != nil {
+			return k.schema(), n.pre.schema()
+		}
+		return k.schema(), v.schema()
+	}
 	n.compile = func(b *compiler) any {
 		kc, _ := k.get()
+		if n.cut && n.pre != nil {
+			add := n.pre.write(b, n).(func(*Context, []byte, V) error)
+			return processor.RepartitionPartial(b.op(n), f, kc, add)
+		}
 		if n.cut {
 			sink := processor.Sink[K2, V]{Op: b.op(n), Index: b.sub.sinkIndex(n), Key: kc, PassValue: same(val, v), Origin: n.origins}
 			sink.Value, _ = v.get()
@@ -56,6 +68,11 @@ func keyNode[K, V, K2 any](in *node, from *encoding[K], val *encoding[V], id str
 		}
 		return processor.KeyBy(b.op(n), f, kc, next)
 	}
-	n.read = func(b *compiler) processor.Source { return readTopic(b, n, k, v) }
+	n.read = func(b *compiler) processor.Source {
+		if n.pre != nil {
+			return n.pre.read(b, n)
+		}
+		return readTopic(b, n, k, v)
+	}
 	return n, k, v
 }

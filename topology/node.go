@@ -57,9 +57,10 @@ type node struct {
 	stateful   bool // needs its input partitioned by the key in hand
 	changesKey bool // a processor that may emit under other keys
 
-	time  timing // of a source
-	timed bool   // it asks for the time: a window, timers, a horizon
-	asked bool   // it or something behind it does; a result of Build
+	pre   *preAggregation // of a KeyBy whose records are combined first
+	time  timing          // of a source
+	timed bool            // it asks for the time: a window, timers, a horizon
+	asked bool            // it or something behind it does; a result of Build
 	// origins says that it or something behind it judges lateness by the source\'s watermark; settled by Build as well.
 	origins  bool
 	sessions bool // its windows are sessions

@@ -13,15 +13,16 @@ import (
 type Option interface{ apply(*options) }
 
 type options struct {
-	set         []string // names of the options given
-	key, value  any      // codec.Codec of the operator's key and value type
-	partitions  int
-	everyUpdate bool
-	plainValue  bool
-	paneKey     func(dst, key []byte, w window.Bounds) []byte
-	anyTime     bool
-	salts       int
-	id          any // codec.Codec of the ids of a Dedup
+	set          []string // names of the options given
+	key, value   any      // codec.Codec of the operator's key and value type
+	partitions   int
+	everyUpdate  bool
+	plainValue   bool
+	preAggregate bool
+	paneKey      func(dst, key []byte, w window.Bounds) []byte
+	anyTime      bool
+	salts        int
+	id           any // codec.Codec of the ids of a Dedup
 }
 
 type option struct {

@@ -115,13 +115,19 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 		keyType: reflect.TypeFor[K](), valueType: reflect.TypeFor[A](),
 	}, s.n)
 	n.t.claimID(n, id, kind)
-	o := readOptions(n, opts, "ValueCodec")
+	o := readOptions(n, opts, "ValueCodec", "PreAggregate")
 	v = override(n, o.value, v, "value")
 	n.detail = append(n.detail, w.c.String())
+	if o.preAggregate {
+		combine(n, s.n, s.k, v, &w.c, fold)
+	}
 	n.origins, n.passesKey = w.c.ByOrigin(), w.c.ShowsRecords() // when the watermark moves, the key comes from the store
 	n.retracts, n.sessions = w.c.Retracts(), w.c.Window.Kind() == window.KindSession
 	declareWindows(n, id, s.k, v, w.c)
-	if w.c.Window.Kind() == window.KindSession || w.c.Window.Kind() == window.KindSliding {
+	if w.c.Window.Kind() == window.KindSliding {
+		n.t.problems.node(n, "%s windows are not offered: use window.Hopping or window.Session", w.c.Window.Kind())
+	}
+	if w.c.Window.Kind() == window.KindSession {
 		n.checks = append(n.checks, func(p *problems) {
 			if fold().merge == nil {
 				p.node(n, "%s windows merge: the folding needs Merge", w.c.Window.Kind())
@@ -129,11 +135,16 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 		})
 	}
 	needsUndo(n, s.n, fold)
-	n.compile = func(b *compiler) any { return compileWindowed(b, n, s, v, w.c, fold()) }
+	n.compile = func(b *compiler) any {
+		if o.preAggregate {
+			return compileWindowed(b, n, s.k, v, w.c, merging(fold()))
+		}
+		return compileWindowed(b, n, s.k, v, w.c, fold())
+	}
 	return &Panes[K, A]{n, s.k, v}
 }
 
-func compileWindowed[K, V, A any](b *compiler, n *node, s *Stream[K, V], v *encoding[A], c window.Config, f folding[K, V, A]) any {
+func compileWindowed[K, V, A any](b *compiler, n *node, k *encoding[K], v *encoding[A], c window.Config, f folding[K, V, A]) any {
 	vc, err := v.get()
 	if err != nil {
 		b.fail(n.name(), err)
@@ -145,7 +156,7 @@ func compileWindowed[K, V, A any](b *compiler, n *node, s *Stream[K, V], v *enco
 		Next: panesOut[K, A](b, n),
 	}
 	if n.wants.key {
-		a.Key, _ = s.k.get()
+		a.Key, _ = k.get()
 	}
 	run, err := processor.NewWindowed(b.env.State, a)
 	if err != nil {

@@ -25,6 +25,7 @@ type Metrics struct {
 	lateAdmitted     *prometheus.CounterVec
 	operatorRecords  *prometheus.CounterVec
 	panes            *prometheus.CounterVec
+	hotKey           *prometheus.GaugeVec
 	watermark        *prometheus.GaugeVec
 	watermarkLag     *prometheus.GaugeVec
 	holder           *prometheus.GaugeVec
@@ -65,6 +66,7 @@ func NewMetrics(reg prometheus.Registerer, app string) *Metrics {
 		lateWindows:      counter("late_windows_total", "Windows a record came too late for; another window may have taken it.", "operator"),
 		lateAdmitted:     counter("late_admitted_total", "Records folded into a window that had fired; each changes a result already given.", "operator"),
 		operatorRecords:  counter("operator_records_total", "What became of the records of windows and deduplications: in = folded + duplicate + late (late_records_total) + dead-lettered.", "operator", "outcome"),
+		hotKey:           gauge("hot_key_share", "Share of the hottest key among the records combined in the last commit; near 1 one task does most of the work.", "operator"),
 		panes:            counter("panes_total", "Panes emitted, by timing; suppressed ones would have repeated the last value, unfired windows were closed before a pane had shown their data.", "operator", "timing"),
 		watermark:        gauge("watermark_ms", "Lowest watermark of an operator over this instance's tasks, in ms since 1970.", "operator"),
 		watermarkLag:     gauge("watermark_lag_seconds", "Wall clock minus watermark; above the out-of-orderness plus 30 s something holds it: see watermark_holdback_seconds.", "operator"),
@@ -74,7 +76,7 @@ func NewMetrics(reg prometheus.Registerer, app string) *Metrics {
 	if reg != nil {
 		for _, c := range []prometheus.Collector{m.records, m.recordErrors, m.deadLetters, m.transactions, m.aborts, m.commitSeconds,
 			m.openSeconds, m.restored, m.restoreRemaining, m.corruptions, m.tasks, m.lag, m.queued, m.memory, m.lsoStuck,
-			m.controls, m.late, m.lateWindows, m.lateAdmitted, m.operatorRecords, m.panes, m.watermark, m.watermarkLag, m.holder, m.idle} {
+			m.controls, m.late, m.lateWindows, m.lateAdmitted, m.operatorRecords, m.panes, m.hotKey, m.watermark, m.watermarkLag, m.holder, m.idle} {
 			reg.MustRegister(c)
 		}
 	}

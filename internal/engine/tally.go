@@ -47,6 +47,9 @@ func (m *Metrics) count(operators []string, tally []processor.Counters) {
 		for timing, n := range c.Panes {
 			add(n, m.panes.WithLabelValues(op, window.Timing(timing).String()))
 		}
+		if c.Combined > 0 {
+			m.hotKey.WithLabelValues(op).Set(float64(c.Hottest) / float64(c.Combined))
+		}
 		add(c.Suppressed, m.panes.WithLabelValues(op, "suppressed"))
 		add(c.Unfired, m.panes.WithLabelValues(op, "unfired"))
 		add(c.Retractions, m.panes.WithLabelValues(op, "retraction"))
