@@ -104,31 +104,3 @@ func TestCalendarAndHopping(t *testing.T) {
 	// L-HOP-PARTLY-LATE
 	d.expectPanes(t, "+k[5,15)=2 ON_TIME#0 last", "+k[10,20)=1 ON_TIME#0 last")
 }
-
-// A-PREAGG-FLUSH: what is combined before the repartition goes out at the commit, one record per key and window.
-func TestPreAggregate(t *testing.T) {
-	top := topology.New("t")
-	top.Stream[string, string]("in").
-		Timestamps(nil, watermark.OutOfOrderness(0)).
-		KeyBy("k", strings.ToUpper).
-		Window(window.Tumbling(10*ms)).
-		Count("n", topology.PreAggregate()).
-		Map(pane[int64]).
-		To("out")
-	d := start(t, top)
-	for range 1000 {
-		d.feeds(t, "in", rec(3, "x", "a"))
-	}
-	d.feeds(t, "in", rec(4, "x", "b"), rec(12, "x", "a"))
-	if len(d.out) != 0 {
-		t.Errorf("sent before the commit: %v", d.out)
-	}
-	d.commits(t)
-	var sent []string
-	for _, o := range d.out {
-		sent = append(sent, o.String())
-	}
-	if got := strings.Join(sent, ", "); got != "repartition k@3 A=1000, repartition k@4 B=1, repartition k@12 A=1" {
-		t.Error(got)
-	}
-}

@@ -25,6 +25,7 @@ var explanations = []explanation{
 	{[]string{"any"}, "look for open transactions", lostConnection, "an instance was frozen longer than its requests wait"},
 	{[]string{"any"}, "fence", lostConnection, "an instance was frozen longer than its requests wait"},
 	{[]string{"any"}, "open transaction of this producer without its end", "", "an instance was frozen while the broker wrote the markers"},
+	{[]string{"any"}, "transaction is open for half of its time-out", "", "an instance was frozen, or waits for one that was"},
 	{[]string{"any"}, "last commits did not finish in time", "", "an instance was told to stop when its session was over"},
 	{[]string{"any"}, "purge repartition topics", lostConnection + `|UNKNOWN_TOPIC|OFFSET_OUT_OF_RANGE`, "an instance was frozen longer than its requests wait"},
 	{[]string{"kill", "pause", "both"}, "fetch error", "", "the broker did not answer, or has no leaders yet"},
