@@ -145,6 +145,9 @@ func (n *Node) reach(now int64) (w int64, idle bool) {
 	}
 	for i, in := range n.inputs {
 		n.args[i] = *in
+		if in.Idle {
+			n.args[i].W = max(in.W, in.Seen) // of an idle repartition the highest of its writers, which AdvanceToMax takes
+		}
 	}
 	return watermark.Combine(n.target, n.args, n.all, now, n.delay)
 }

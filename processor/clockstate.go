@@ -130,6 +130,8 @@ func (k *Clock) restore(state []byte) error {
 	if err := k.vec.Restore(state); err != nil {
 		return err
 	}
-	k.mark.W, k.mark.Idle = k.vec.Watermark()
+	if k.mark.W, k.mark.Idle = k.vec.Watermark(); k.mark.Idle {
+		k.mark.Seen = k.vec.Max()
+	}
 	return nil
 }

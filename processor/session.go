@@ -65,7 +65,7 @@ func (o *sessions[K, V, A]) process(c *Context, k K, v V) error {
 	}
 	if why, of := o.refuses(c, b, w); why != window.Accepted {
 		n.LateWindows++
-		return c.refuse(o.Op, lateFor(o.Window, of, why, w))
+		return c.refuse(o.Op, lateFor(o.Window, of, why, c.judge(o.Window, w)))
 	}
 	into, have, err := o.absorb(c, b, w)
 	if err != nil {
@@ -153,7 +153,7 @@ func (o *sessions[K, V, A]) absorb(c *Context, b window.Bounds, w int64) (into c
 				return into, false, err
 			}
 		}
-		if a.Emitted {
+		if a.Emitted && o.Window.Mode != window.ModeDiscarding { // what was given away there is not taken back
 			o.gone = append(o.gone, goneSession[A]{window.Bounds(s), row.Time, old.Last})
 		}
 		if o.Window.Mode == window.ModeDiscarding && (a.Settled || !dirty) {

@@ -103,11 +103,19 @@ func (o *windowed[K, V, A]) process(c *Context, k K, v V) error {
 		n.Folded++
 	case refused != window.Accepted:
 		b := o.bounds[len(o.bounds)-1]
-		return c.refuse(o.Op, lateFor(o.Window, b, refused, w))
+		return c.refuse(o.Op, lateFor(o.Window, b, refused, c.judge(o.Window, w)))
 	default:
 		n.Folded++ // in a gap between windows: there is nothing to add it to
 	}
 	return nil
+}
+
+// judge returns the watermark that a refusal is explained by: under Origin the record's own may be the higher one.
+func (c *Context) judge(cfg *window.Config, w int64) int64 {
+	if cfg.ByOrigin() {
+		return max(w, c.origin)
+	}
+	return w
 }
 
 // lateFor describes a record that its last window has refused.

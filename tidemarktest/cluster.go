@@ -36,7 +36,8 @@ type sub struct {
 type commit struct {
 	seq      uint64
 	offsets  []int64
-	ends     []int64 // of the changelogs, by store
+	ends     []int64  // of the changelogs, by store
+	floors   [][]byte // below which rows have expired, by store
 	progress []byte
 	clocks   []byte
 }

@@ -178,6 +178,13 @@ func (t *task) seal() (*sealed, error) {
 			return nil, err
 		}
 	}
+	for i, spec := range t.sub.Stores {
+		var floor []byte
+		if spec.Kind.Trimmed() {
+			floor = t.state.Floor(i)
+		}
+		s.next.floors = append(s.next.floors, floor)
+	}
 	for _, in := range t.inputs {
 		s.next.offsets[in.source] = in.position
 	}

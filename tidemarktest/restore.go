@@ -58,6 +58,9 @@ func (t *task) rollForward(d *disk) error {
 		if l == nil {
 			continue
 		}
+		if f := t.last.floors[i]; len(f) > 0 {
+			bulk.Expire(i, f)
+		}
 		for _, ch := range l[t.id.Partition][from[i]:t.last.ends[i]] {
 			if err := bulk.Add(i, ch.Key, ch.Value, ch.Header, ch.Time); err != nil {
 				return err

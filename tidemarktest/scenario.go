@@ -2,6 +2,7 @@ package tidemarktest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidemark/tidemark/processor"
@@ -60,8 +61,16 @@ func (s *Scenario) ownLate(h *history, partitions int) (late, expired *step, err
 	gens := map[place]watermark.Generator{}
 	forms := s.forms()
 	var bounds []window.Bounds
+	now := h.start.UnixMilli()
 	for i := range h.steps {
 		st := &h.steps[i]
+		if st.verb == "advance" {
+			d, err := time.ParseDuration(st.args[0])
+			if err != nil {
+				return nil, nil, fmt.Errorf("line %d: %w", st.line+1, err)
+			}
+			now += d.Milliseconds()
+		}
 		if st.verb != "emit" {
 			continue
 		}
@@ -96,12 +105,17 @@ func (s *Scenario) ownLate(h *history, partitions int) (late, expired *step, err
 				g = set.New()
 				gens[place{e.topic, p}] = g
 			}
+			if strings.HasPrefix(e.value, "x:") {
+				continue // bytes as they are stand for a value that cannot be decoded
+			}
 			if s.EventTime != nil {
 				at, ok := s.EventTime(e.value)
 				if !ok {
 					continue
 				}
 				e.at = at
+			} else if e.at == -1 || set.MaxFuture > 0 && e.at > now+set.MaxFuture.Milliseconds() {
+				continue // it has no time, or one that does not count
 			}
 			if w := g.Watermark(); w != watermark.Unknown && e.key != s.Marker {
 				if bounds = s.Window.Assign(bounds[:0], e.at); s.Window.Kind() == window.KindSession {

@@ -156,7 +156,11 @@ func (r *run) emit(s *step) error {
 	}
 	for _, h := range e.headers {
 		name, value, _ := strings.Cut(h, "=")
-		rec.headers = append(rec.headers, processor.Header{Key: name, Value: []byte(value)})
+		b, err := defaultForm.key.parse(value)
+		if err != nil {
+			return err
+		}
+		rec.headers = append(rec.headers, processor.Header{Key: name, Value: b})
 	}
 	if e.partition != -2 {
 		return r.c.send(e.topic, e.partition, rec)
@@ -310,7 +314,9 @@ func (r *run) watermarks() []line {
 }
 
 // bounds prints a window.
-func (r *run) bounds(b window.Bounds) string { return "[" + r.time(b.Start) + "," + r.time(b.End) + ")" }
+func (r *run) bounds(b window.Bounds) string {
+	return "[" + r.time(b.Start) + "," + r.time(b.End) + ")"
+}
 
 // time prints a time as the history wants it.
 func (r *run) time(ms int64) string {

@@ -134,6 +134,8 @@ func (b *compiler) marks(n *node) (marks []*processor.Mark, settings []*watermar
 			marks = append(marks, k.Mark())
 			if k.Settings != nil {
 				settings = append(settings, k.Settings)
+			} else {
+				settings = append(settings, m.upstream(map[*node]bool{})...)
 			}
 			return
 		}
@@ -149,4 +151,20 @@ func (b *compiler) marks(n *node) (marks []*processor.Mark, settings []*watermar
 		walk(in)
 	}
 	return marks, settings
+}
+
+// upstream returns the settings of topics that the operators behind a repartition need: those that say what happens when
+// all writers of it are idle. Writers whose watermark the clock moves are not.
+func (n *node) upstream(seen map[*node]bool) (settings []*watermark.Settings) {
+	for _, in := range n.in {
+		if seen[in] {
+			continue
+		}
+		seen[in] = true
+		if in.kind == kindSource && in.time.settings.AllIdle == watermark.AdvanceToMax {
+			settings = append(settings, in.settings())
+		}
+		settings = append(settings, in.upstream(seen)...)
+	}
+	return settings
 }
