@@ -281,7 +281,10 @@ func (e *Engine) initProducers(ctx context.Context, former int) error {
 	for i, w := range e.workers {
 		w.txnID = e.names.TransactionalID(e.instance, i)
 		wg.Go(func() {
-			p, err := e.newProducer(ctx, w.txnID)
+			// A broker that has just gone may come back; one that is away for longer ends the start.
+			start, cancel := context.WithTimeout(ctx, e.cfg.TransactionTimeout+20*time.Second)
+			defer cancel()
+			p, err := e.obtainProducer(start, w.txnID)
 			if err != nil {
 				errs[i] = err
 				return

@@ -117,17 +117,22 @@ func (e *Engine) rebuildProducer(ctx context.Context, old *producer) (*producer,
 	if old != nil {
 		old.client.Close()
 	}
+	return e.obtainProducer(ctx, old.txnID)
+}
+
+// obtainProducer makes a producer, however long the broker is away.
+func (e *Engine) obtainProducer(ctx context.Context, txnID string) (*producer, error) {
 	backoff := 5 * time.Millisecond
 	for {
 		ictx, cancel := context.WithTimeout(ctx, e.cfg.TransactionTimeout+20*time.Second)
-		p, err := e.newProducer(ictx, old.txnID)
+		p, err := e.newProducer(ictx, txnID)
 		cancel()
 		if err == nil || errors.Is(err, ErrNotAuthorized) {
 			return p, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
 		case <-e.cfg.Clock.After(backoff):
 			backoff = min(2*backoff, time.Second)
 		}

@@ -55,6 +55,7 @@ func child(arg string) int {
 	case errors.Is(err, tidemark.ErrOffsetsChanged):
 		return exitOffsetsChanged
 	case err != nil:
+		log.Error("the app has ended", zap.Error(err))
 		return exitFailed
 	}
 	return exitOK
