@@ -259,12 +259,16 @@ func (o *sessions[K, V, A]) findArmed(c *Context, now int64) error {
 	all := o.view.Due(math.MinInt64)
 	defer all.Close()
 	for {
-		key, s, row, ok, err := all.Next(math.MaxInt64)
+		key, s, ok, err := all.Next(math.MaxInt64)
 		if err != nil {
 			return c.stateError(o.Op, err)
 		}
 		if !ok {
 			return nil
+		}
+		row, err := o.view.Row(key, s)
+		if err != nil {
+			return c.stateError(o.Op, err)
 		}
 		b := window.Bounds(s)
 		if kind := o.Window.Rearm(row.Value.State, b, o.Node.w); kind != window.ArmNone {

@@ -31,8 +31,11 @@ func (a *sessionAt) compare(b *sessionAt) int {
 
 // peek makes head the next session with End <= upTo and reports whether there is one.
 func (d *dueSessions[A]) peek(upTo int64) (bool, error) {
+	if d.queue == nil {
+		return false, nil // nothing to be done there
+	}
 	for !d.head.ok {
-		key, s, _, ok, err := d.queue.Next(upTo)
+		key, s, ok, err := d.queue.Next(upTo)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -46,6 +49,14 @@ func (d *dueSessions[A]) peek(upTo int64) (bool, error) {
 	return true, nil
 }
 
+// end returns an end before which there is nothing to hand out.
+func (d *dueSessions[A]) end() int64 {
+	if d.head.ok {
+		return d.head.span.End
+	}
+	return max(d.queue.NextEnd(), math.MinInt64+1)
+}
+
 // take moves past the head.
 func (d *dueSessions[A]) take() {
 	d.done.ok, d.done.span = true, d.head.span
@@ -57,13 +68,29 @@ func (d *dueSessions[A]) take() {
 func (o *sessions[K, V, A]) start() {
 	o.started = true
 	w := o.Node.w
-	o.fire.queue = o.view.Due(o.Window.CompleteEnd(w))
-	o.shut.queue = o.view.Due(o.Window.ExpiredEnd(w))
+	if !o.Window.FiresSilently() {
+		o.fire.queue = o.view.Due(o.Window.CompleteEnd(w))
+	}
+	if !o.Window.ClosesSilently() {
+		o.shut.queue = o.view.Due(o.Window.ExpiredEnd(w))
+	}
 	o.forget.queue = o.view.Due(o.Window.ForgottenEnd(w))
 }
 
-// due implements fires. The queues know best, and look in constant time.
-func (o *sessions[K, V, A]) due() int64 { return math.MinInt64 }
+// due implements fires.
+func (o *sessions[K, V, A]) due() int64 {
+	if !o.started {
+		return math.MinInt64
+	}
+	at := o.Window.Forgotten(window.Bounds{End: o.forget.end()})
+	if o.fire.queue != nil {
+		at = min(at, o.fire.end()-1)
+	}
+	if o.shut.queue != nil {
+		at = min(at, o.Window.Cleanup(window.Bounds{End: o.shut.end()}))
+	}
+	return at
+}
 
 // advance implements fires.
 func (o *sessions[K, V, A]) advance(c *Context, w int64, left *budget) (bool, error) {
@@ -76,11 +103,9 @@ func (o *sessions[K, V, A]) advance(c *Context, w int64, left *budget) (bool, er
 		if err != nil {
 			return false, c.stateError(o.Op, err)
 		}
-		closing := false
-		if !o.Window.ClosesSilently() {
-			if closing, err = o.shut.peek(o.Window.ExpiredEnd(w)); err != nil {
-				return false, c.stateError(o.Op, err)
-			}
+		closing, err := o.shut.peek(o.Window.ExpiredEnd(w))
+		if err != nil {
+			return false, c.stateError(o.Op, err)
 		}
 		if !firing && !closing {
 			break
@@ -93,7 +118,7 @@ func (o *sessions[K, V, A]) advance(c *Context, w int64, left *budget) (bool, er
 			at = &o.shut
 		}
 		// A session that fires and closes in one advance is seen once, when it fires.
-		if at == &o.fire || at.head.span.Last() <= from {
+		if at == &o.fire || o.fire.queue == nil || at.head.span.Last() <= from {
 			if err := o.show(c, &at.head, from, w); err != nil {
 				return false, err
 			}

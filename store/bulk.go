@@ -136,7 +136,7 @@ func (b *Bulk) addDues() error {
 	b.loading = true
 	defer func() { b.loading = false }()
 	for i, d := range b.dues {
-		if d < 0 {
+		if d < 0 || b.specs[i].Kind == Session {
 			continue
 		}
 		g := &b.parts[i].gen
@@ -206,6 +206,7 @@ func (b *Bulk) load(m []meta) error {
 	}
 	r := newLayerRun(&gs, b.numbers, m)
 	r.skipDeletes, r.floors, r.dropped = b.empty, b.floors, b.dropped
+	r.lists = derivedLists(b.specs, b.dues)
 	if err := b.db.Load(r); err != nil {
 		return fmt.Errorf("store: bulk load: %w", err)
 	}

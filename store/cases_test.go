@@ -260,6 +260,8 @@ func TestTimerOnce(t *testing.T) {
 func TestSessionGrows(t *testing.T) {
 	s := openWith(t, NewMem(), Spec{ID: "s", Kind: Session, Changelog: true})
 	v := must[*SessionView[int64]](t)(SessionViewOf(s, "s", codec.Int64()))
+	q := v.Due(0)
+	defer q.Close()
 	at := Span{0, 10}
 	if err := v.Put([]byte("k"), at, 1, 0); err != nil {
 		t.Fatal(err)
@@ -276,7 +278,11 @@ func TestSessionGrows(t *testing.T) {
 			t.Errorf("commit %d: %d changes", commit, n)
 		}
 	}
-	if live := v.dues.v.rows - uint32(len(v.dues.v.free)); live > 8 {
-		t.Errorf("%d due rows", live)
+	if n := len(v.ends.buckets); n != 1 || len(v.ends.buckets[0].entries) != 1 {
+		t.Errorf("%d buckets of ends, want one entry in one", n)
+	}
+	_, s1, ok, err := q.Next(at.End)
+	if err != nil || !ok || s1 != at {
+		t.Errorf("due: %v, %v, %v, want %v", s1, ok, err, at)
 	}
 }

@@ -9,6 +9,9 @@ import "encoding/binary"
 //	| due time, 8, sign bit flipped  | key of the row         |      no value
 //	+--------------------------------+------------------------+
 //
+// The list of a store of sessions is derived from its rows when they are written to the DB, see derived.go. Those of
+// timers and expiring rows are written like any other store.
+//
 // The list may hold more than is true, never less: an entry counts only if its row is there and due at that time. So a
 // restore adds entries and need not look for those it should remove, and a row may change its time without a look.
 
@@ -35,10 +38,6 @@ func withDues(specs []Spec) (all []Spec, dues []int) {
 // dueTime returns the due time of a row; ok is false if key or value are none of that kind.
 func dueTime(kind Kind, key, value []byte) (t int64, ok bool) {
 	switch kind {
-	case Session:
-		if n := len(key) - 16; n >= 0 {
-			return timeAt(key[n:]), true
-		}
 	case Timers, Expiring:
 		if len(value) >= 8 {
 			return int64(binary.BigEndian.Uint64(value)), true

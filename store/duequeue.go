@@ -6,7 +6,12 @@ import (
 )
 
 // queue is what remembers rows of a State outside its views.
-type queue interface{ reset() }
+type queue interface {
+	// reset is told of a Rollback.
+	reset()
+	// persisted is told that the DB has more of the generations than before.
+	persisted()
+}
 
 // dueQueue hands out the entries of a store of due times in their order. It holds the first of them, from one scan; those
 // that are added below its horizon go into a heap beside it. So handing out an entry is no scan.
@@ -35,6 +40,8 @@ func (q *dueQueue) reset() {
 	q.last = q.last[:0]
 	q.horizon, q.all = append(q.horizon[:0], q.start...), false
 }
+
+func (q *dueQueue) persisted() {}
 
 func (q *dueQueue) clear() { q.run, q.heap, q.mem, q.live = q.run[:0], q.heap[:0], q.mem[:0], 0 }
 

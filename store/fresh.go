@@ -58,17 +58,26 @@ func (v *View[V]) rekey(r *Row[V], key []byte) {
 // move puts a value under the key to and removes the row under from, if that is another one. The caller knows that there
 // is nothing under to, unless surely is false.
 func (v *View[V]) move(from, to []byte, val V, time int64, surely bool) error {
-	if hash := v.s.hash(from); !v.expired(from) {
-		if r, i := v.find(from, hash); r != nil && r.fresh && r.last == 0 && r.mark == v.s.cur {
+	if !v.expired(from) {
+		r := v.again(from)
+		if r == nil {
+			if hit, i := v.find(from, v.s.hash(from)); hit != nil {
+				r, v.at = hit, i
+			}
+		}
+		if r != nil && r.fresh && r.last == 0 && r.mark == v.s.cur {
 			if hit, _ := v.find(to, v.s.hash(to)); hit == nil && !v.expired(to) {
-				v.at = i
 				v.rekey(r, to)
 				v.Set(r, val, time)
 				return nil
 			}
 		}
-		if err := v.Delete(from, time); err != nil {
-			return err
+		if r == nil || v.wantOld {
+			if err := v.Delete(from, time); err != nil {
+				return err
+			}
+		} else {
+			v.Remove(r, time)
 		}
 	}
 	return v.putNew(to, val, time, surely)

@@ -22,12 +22,28 @@ const (
 // entry refers to an encoded row. It holds no pointers: a layer has a million of them.
 type entry struct {
 	slab, off uint32
-	klen      uint32 // without the store number
+	klen      uint32 // without the store number; the flags are in its upper bits
 	vlen      uint32 // with the timestamp, or tombstone
 	prev      uint64 // position of the entry this one replaces in the view, 0 if there is none
 }
 
 const tombstone = 1<<32 - 1
+
+// Flags of an entry. Both are kept for stores of sessions only, whose rows come and go quickly, and are settled when the
+// generation is committed.
+const (
+	// entryBorn: below the layer there is no row of the key. A tombstone of such a row need not be written.
+	entryBorn = 1 << 31
+	// entryOld: a later generation of the same layer has replaced the entry.
+	entryOld = 1 << 30
+
+	klenMask = entryOld - 1
+)
+
+func (e *entry) is(flag uint32) bool { return e.klen&flag != 0 }
+
+// idle reports whether the DB need not see the entry.
+func (e *entry) idle() bool { return e.is(entryOld) || e.is(entryBorn) && e.vlen == tombstone }
 
 const entrySize = int64(unsafe.Sizeof(entry{}))
 
@@ -49,7 +65,7 @@ func position(no uint32, i int) uint64 { return uint64(no)<<32 | uint64(uint32(i
 
 // dbKey returns the key with the store number.
 func (g *gen) dbKey(e *entry) []byte {
-	end := e.off + numberLen + e.klen
+	end := e.off + numberLen + e.klen&klenMask
 	return g.slabs[e.slab][e.off:end:end]
 }
 
@@ -60,7 +76,7 @@ func (g *gen) dbValue(e *entry) []byte {
 	if e.vlen == tombstone {
 		return nil
 	}
-	at := e.off + numberLen + e.klen
+	at := e.off + numberLen + e.klen&klenMask
 	return g.slabs[e.slab][at : at+e.vlen : at+e.vlen]
 }
 

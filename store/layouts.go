@@ -105,14 +105,14 @@ func SessionLayout(panes bool) Layout { return sessionLayout{panes} }
 type sessionLayout struct{ panes bool }
 
 func (l sessionLayout) Export(dst, key, value []byte) (ckey, cvalue, header []byte) {
-	user, s, ok := ParseSessionKey(key)
+	ckey, s, ok := appendSessionUser(dst, key)
 	if !ok {
 		return nil, nil, nil
 	}
 	if s.End > math.MinInt64 {
 		s.End--
 	}
-	ckey = binary.BigEndian.AppendUint64(append(dst, user...), uint64(s.End))
+	ckey = binary.BigEndian.AppendUint64(ckey, uint64(s.End))
 	ckey = binary.BigEndian.AppendUint64(ckey, uint64(s.Start))
 	cvalue, header = splitPanes(l.panes, value)
 	return ckey, cvalue, header

@@ -22,6 +22,7 @@ type Frozen struct {
 	progress []byte
 	stores   []byte
 	floors   [][]byte
+	lists    []int
 	dropped  []bool // by store: the floor is above that of the DB
 	now      int64
 	bytes    int64
@@ -44,6 +45,7 @@ func (s *State) Freeze(now int64, force bool) *Frozen {
 		db: s.db, gens: s.committedGens, numbers: s.numbers, upTo: s.committed,
 		progress: s.layerProgress, stores: s.catalog.append(nil), now: now,
 		bytes: s.layerBytes, records: s.layerRecords, floors: s.committedFloors, dropped: make([]bool, len(s.specs)),
+		lists: derivedLists(s.specs, s.dues),
 		flush: s.applied && now-s.appliedAt >= maxUnflushed,
 	}
 	for i, floor := range f.floors {
@@ -70,7 +72,7 @@ func (f *Frozen) write() error {
 		m = append([]meta{{floorsKey, appendFloors(nil, f.numbers, f.floors)}}, m...)
 	}
 	r := newLayerRun(&f.gens, f.numbers, m)
-	r.floors, r.dropped = f.floors, f.dropped
+	r.floors, r.dropped, r.lists = f.floors, f.dropped, f.lists
 	if !f.small() {
 		if err := f.db.Load(r); err != nil {
 			return fmt.Errorf("store: persist: %w", err)
@@ -116,6 +118,9 @@ func (s *State) Finish() error {
 	s.committedGens.drop(f.upTo)
 	s.progress = f.progress
 	s.added = nil
+	for _, q := range s.queues {
+		q.persisted()
+	}
 	if !f.small() || f.flush {
 		s.applied = false
 	} else if !s.applied {

@@ -65,6 +65,18 @@ func (v *View[V]) size(r *Row[V]) int64 {
 	return n
 }
 
+// again returns the row that was last returned if it is that of key.
+func (v *View[V]) again(key []byte) *Row[V] {
+	if v.at >= v.rows {
+		return nil
+	}
+	if r := v.row(v.at); r.live && v.is(r, key) {
+		r.used = true
+		return r
+	}
+	return nil
+}
+
 // find returns the row of key and its index, nil if the view does not hold it.
 func (v *View[V]) find(key []byte, hash uint32) (*Row[V], uint32) {
 	slots, mask := v.table.slots, v.table.mask

@@ -43,40 +43,60 @@ func ParseWindowKey(b []byte) (end int64, key []byte, ok bool) {
 
 // AppendTermKey appends key escaped and terminated.
 func AppendTermKey(dst, key []byte) []byte {
-	for {
-		i := bytes.IndexByte(key, 0)
-		if i < 0 {
-			break
-		}
-		dst = append(append(dst, key[:i]...), 0, 0xff)
-		key = key[i+1:]
+	if bytes.IndexByte(key, 0) < 0 {
+		return append(append(dst, key...), 0, 1)
 	}
-	return append(append(dst, key...), 0, 1)
+	for _, c := range key {
+		if dst = append(dst, c); c == 0 {
+			dst = append(dst, 0xff)
+		}
+	}
+	return append(dst, 0, 1)
 }
 
 // ParseTermKey takes apart what begins with an escaped key. key is a part of b if there was nothing to escape.
 func ParseTermKey(b []byte) (key, rest []byte, ok bool) {
-	escaped := false
-	for i := 0; i < len(b); i++ {
-		n := bytes.IndexByte(b[i:], 0)
-		if n < 0 || i+n+1 >= len(b) {
-			return nil, nil, false
+	n, zeros := termLen(b)
+	if n < 0 {
+		return nil, nil, false
+	}
+	key, rest = b[:n:n], b[n+2:]
+	if zeros > 0 {
+		key = appendUnescaped(make([]byte, 0, n-zeros), key)
+	}
+	return key, rest, true
+}
+
+// termLen returns the length of the escaped key at the start of b, without its end, and how many bytes in it are
+// escaped; -1 if there is none.
+func termLen(b []byte) (n, zeros int) {
+	for i := 0; i+1 < len(b); {
+		if b[i] != 0 {
+			i++
+			continue
 		}
-		i += n + 1
-		switch b[i] {
+		switch b[i+1] {
 		case 1:
-			key = b[: i-1 : i-1]
-			if escaped {
-				key = bytes.ReplaceAll(key, []byte{0, 0xff}, []byte{0})
-			}
-			return key, b[i+1:], true
+			return i, zeros
 		case 0xff:
-			escaped = true
+			zeros++
+			i += 2
 		default:
-			return nil, nil, false
+			return -1, 0
 		}
 	}
-	return nil, nil, false
+	return -1, 0
+}
+
+// appendUnescaped appends a key as it was before it was escaped.
+func appendUnescaped(dst, key []byte) []byte {
+	for i := 0; i < len(key); i++ {
+		dst = append(dst, key[i])
+		if key[i] == 0 {
+			i++
+		}
+	}
+	return dst
 }
 
 // AppendSessionKey appends the key of a row of a Session store.
@@ -91,6 +111,20 @@ func ParseSessionKey(b []byte) (key []byte, s Span, ok bool) {
 		return nil, Span{}, false
 	}
 	return key, Span{Start: timeAt(rest[8:]), End: timeAt(rest)}, true
+}
+
+// appendSessionUser appends the user's key of a row of a Session store and returns its span.
+func appendSessionUser(dst, b []byte) (key []byte, s Span, ok bool) {
+	n, zeros := termLen(b)
+	if n < 0 || len(b) != n+2+16 {
+		return dst, Span{}, false
+	}
+	if zeros == 0 {
+		dst = append(dst, b[:n]...)
+	} else {
+		dst = appendUnescaped(dst, b[:n])
+	}
+	return dst, Span{Start: timeAt(b[n+10:]), End: timeAt(b[n+2:])}, true
 }
 
 // AppendVersionKey appends the key of a row of a Versioned store: the latest version comes first.

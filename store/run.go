@@ -32,6 +32,11 @@ type layerRun struct {
 	dropped []bool   // by store: the rows below the floor are removed
 	pending []byte   // floor of the present store, still to be handed out
 
+	lists   []int            // by store: that of its due times, if it is derived from its rows; else -1, or nil for all
+	derived map[int]*derived // lists still to be handed out, by their stores
+	feed    *derived         // the one that the rows of the present store go to
+	list    *derived         // the present store is this list
+
 	key, value, end []byte
 }
 
@@ -82,14 +87,20 @@ func (r *layerRun) Next() bool {
 			}
 			r.key, r.value = key, g.dbValue(e)
 			if r.value != nil || !r.skipDeletes {
+				if r.feed != nil {
+					r.feed.add(key[numberLen:], r.value != nil)
+				}
 				return true
 			}
+		}
+		if r.list != nil && r.list.next(r) {
+			return true
 		}
 		if len(r.order) == 0 {
 			return false
 		}
 		r.present, r.order = r.order[0], r.order[1:]
-		r.collect(r.present.store)
+		r.open()
 		r.floor = nil
 		if r.floors != nil {
 			r.floor = r.floors[r.present.store]
@@ -97,6 +108,24 @@ func (r *layerRun) Next() bool {
 				r.pending = r.floor
 			}
 		}
+	}
+}
+
+// open gets ready for the present store.
+func (r *layerRun) open() {
+	store := r.present.store
+	r.collect(store)
+	r.feed, r.list = nil, r.derived[store]
+	if r.list != nil {
+		r.list.sort(r.present.number)
+		delete(r.derived, store)
+	}
+	if r.lists != nil && r.lists[store] >= 0 {
+		if r.derived == nil {
+			r.derived = map[int]*derived{}
+		}
+		r.feed = &derived{row: make([]byte, timeLen)}
+		r.derived[r.lists[store]] = r.feed
 	}
 }
 
@@ -108,7 +137,11 @@ func (r *layerRun) collect(store int) {
 	n := 0
 	for _, g := range r.gens.list {
 		if g != nil {
-			n += int(g.start[store+1] - g.start[store])
+			for i := g.start[store]; i < g.start[store+1]; i++ {
+				if !g.entries[i].idle() {
+					n++
+				}
+			}
 		}
 	}
 	if cap(r.buf) < n {
@@ -120,7 +153,9 @@ func (r *layerRun) collect(store int) {
 			continue
 		}
 		for i := g.start[store]; i < g.start[store+1]; i++ {
-			items = append(items, item{pos: position(g.no, int(i))})
+			if !g.entries[i].idle() {
+				items = append(items, item{pos: position(g.no, int(i))})
+			}
 		}
 	}
 	key := r.gens.key

@@ -34,6 +34,10 @@ func (v *View[V]) seal(g *gen, emit func(Change) error) error {
 			}
 		}
 		e := entry{klen: uint32(len(key)), vlen: tombstone, prev: r.last}
+		if r.fresh && v.brief {
+			e.klen |= entryBorn
+		}
+		r.fresh = false
 		e.slab, e.off = s.slabs.keep(g, row)
 		if r.Present {
 			e.vlen = uint32(len(row) - head)
@@ -120,7 +124,6 @@ func (v *View[V]) leaveOut() {
 		case r.fresh && !r.Present:
 			v.drop(i)
 		default:
-			r.fresh = false
 			kept = append(kept, i)
 		}
 	}
@@ -128,12 +131,36 @@ func (v *View[V]) leaveOut() {
 }
 
 func (v *View[V]) promoted() {
+	if v.brief {
+		v.retire()
+	}
 	for _, i := range v.dead {
 		v.drop(i)
 	}
 	v.dead = v.dead[:0]
 	v.sealed = v.sealed[:0]
 	v.sealedRun = nil
+}
+
+// retire settles the flags of the entries of the generation that has just been committed, and takes removed rows out of
+// the view: in a brief store nobody asks for a row that is not there.
+func (v *View[V]) retire() {
+	s := v.s
+	g := s.committedGens.list[len(s.committedGens.list)-1]
+	from := g.start[v.store]
+	for n, i := range v.sealed {
+		e := &g.entries[from+uint32(n)]
+		if uint32(e.prev>>32) > s.frozenTo {
+			_, before := s.committedGens.at(e.prev)
+			e.klen = e.klen&^entryBorn | before.klen&entryBorn
+			before.klen |= entryOld
+		}
+		if r := v.row(i); !r.Present && r.mark == g.no && i != v.at {
+			s.cleanBytes -= v.size(r)
+			r.last = 0
+			v.drop(i)
+		}
+	}
 }
 
 func (v *View[V]) rollback(g *gen) {

@@ -38,6 +38,7 @@ type View[V any] struct {
 	floor     []byte
 	groups    *groups  // of a grouped store
 	anyFresh  bool     // some dirty row is fresh
+	brief     bool     // of sessions: rows come and go quickly, and only those that are there are asked for
 	changed   []uint32 // rows changed since the last Drain
 	olds      []old[V] // their former values, if wantOld
 	dirtyRuns [][]uint32
@@ -64,6 +65,7 @@ func ViewOf[V any](s *State, store string, c codec.Codec[V]) (*View[V], error) {
 		return v, nil
 	}
 	v := &View[V]{s: s, store: i, codec: c, pointers: hasPointers(reflect.TypeFor[V]()), epoch: 1, floor: s.floors[i]}
+	v.brief = s.specs[i].Kind == Session
 	if s.specs[i].Kind.grouped() {
 		v.groups = newGroups()
 	}

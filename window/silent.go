@@ -3,7 +3,13 @@ package window
 // ClosesSilently reports whether closing a window never emits a pane and never drops records that no pane has shown, so
 // that nobody has to look at the rows of a window that is only closed.
 func (c *Config) ClosesSilently() bool {
-	return c.onTime == Always && c.onClose != Always && (c.lateness == 0 || c.late.count == 1 || c.late.never())
+	return (c.onTime == Always || c.early.count == 1) && c.onClose != Always && (c.lateness == 0 || c.late.count == 1 || c.late.never())
+}
+
+// FiresSilently reports whether a window never emits a pane because the watermark reaches its end, so that nobody has to
+// look at its row then: there is no such firing, or every record has fired before.
+func (c *Config) FiresSilently() bool {
+	return c.onTime == Never || c.onTime == IfNew && c.early.count == 1 && !c.emitAlways
 }
 
 // Retracts reports whether panes come with retractions of the values shown before.

@@ -56,7 +56,7 @@ func (o *output) Send(sink int, by []byte, ms int64, key, value []byte, headers 
 	r.Topic, r.Partition, r.Key, r.Value = st.name, partition, key, value
 	r.Timestamp = time.UnixMilli(ms)
 	if len(headers) > 0 {
-		r.Headers = make([]kgo.RecordHeader, len(headers))
+		r.Headers = w.newHeaders(len(headers))
 		for i, h := range headers {
 			r.Headers[i] = kgo.RecordHeader(h)
 		}

@@ -8,11 +8,7 @@ import (
 
 // stateHeader returns the headers of a changelog record that carries more than its value.
 func (w *worker) stateHeader(value []byte) []kgo.RecordHeader {
-	if len(w.headers) == 0 {
-		w.headers = make([]kgo.RecordHeader, 256)
-	}
-	h := w.headers[:1:1]
-	w.headers = w.headers[1:]
+	h := w.newHeaders(1)
 	h[0] = kgo.RecordHeader{Key: changelog.StateHeader, Value: value}
 	return h
 }

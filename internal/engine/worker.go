@@ -39,7 +39,7 @@ type worker struct {
 	turn    int // task that goes first in the next round
 	pending []*kgo.Record
 	slab    []kgo.Record
-	headers []kgo.RecordHeader // slab of the headers of changelog records
+	headers []kgo.RecordHeader // slab of the headers of records
 	flight  *flight
 	// uncommitted is the size of all output records of the current generation, in bytes.
 	uncommitted int64
@@ -382,6 +382,16 @@ func (w *worker) newRecord() *kgo.Record {
 	r := &w.slab[0]
 	w.slab = w.slab[1:]
 	return r
+}
+
+// newHeaders returns room for the headers of one record.
+func (w *worker) newHeaders(n int) []kgo.RecordHeader {
+	if len(w.headers) < n {
+		w.headers = make([]kgo.RecordHeader, max(256, n))
+	}
+	h := w.headers[:n:n]
+	w.headers = w.headers[n:]
+	return h
 }
 
 // recordCost is the memory an output record takes beside its bytes, in the worker's slab and in the client.

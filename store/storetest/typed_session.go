@@ -25,8 +25,11 @@ type sessionPart struct {
 	v    *store.SessionView[int64]
 	m    sessionModel
 	q    *store.SessionQueue[int64]
-	w    int64 // the queue was read up to here
+	far  *store.SessionQueue[int64] // follows that far behind
+	w    int64                      // the queue was read up to here
 	keys int
+
+	compared int
 }
 
 func newSessionPart(rng *rand.Rand) *sessionPart {
@@ -38,14 +41,14 @@ func (p *sessionPart) spec() store.Spec {
 }
 func (p *sessionPart) model() any  { return maps.Clone(p.m) }
 func (p *sessionPart) set(m any)   { p.m = m.(sessionModel) }
-func (p *sessionPart) rolledBack() { p.q = p.v.Due(p.w) }
+func (p *sessionPart) rolledBack() { p.q, p.far = p.v.Due(p.w), p.v.Due(p.w-sessionFar) }
 func (p *sessionPart) restored()   {}
 
 func (p *sessionPart) open(t *testing.T, s *store.State) {
 	v, err := store.SessionViewOf(s, "session", codec.Int64())
 	check(t, err)
 	p.t, p.v = t, v
-	p.q = v.Due(p.w)
+	p.rolledBack()
 }
 
 // add is what an operator does: the record's session swallows those it overlaps.
@@ -116,8 +119,17 @@ func (p *sessionPart) step(rng *rand.Rand) {
 // due moves the queue on: what is due is handed out in order. Some of it is removed, as after its lateness.
 func (p *sessionPart) due(rng *rand.Rand) {
 	from := p.w
-	p.q.Close()
-	p.q = p.v.Due(from)
+	if rng.IntN(30) == 0 {
+		p.q.Close()
+		p.q = p.v.Due(from)
+	}
+	if end := p.q.NextEnd(); end > p.w {
+		for k := range p.m {
+			if k.End > from && k.End < end {
+				p.t.Fatalf("next end %d, but there is %v", end, k)
+			}
+		}
+	}
 	p.w += rng.Int64N(60)
 	var want []sessionKey
 	for k := range p.m {
@@ -130,11 +142,13 @@ func (p *sessionPart) due(rng *rand.Rand) {
 	})
 	n := 0
 	for {
-		key, s, r, ok, err := p.q.Next(p.w)
+		key, s, ok, err := p.q.Next(p.w)
 		check(p.t, err)
 		if !ok {
 			break
 		}
+		r, err := p.v.Row(key, s)
+		check(p.t, err)
 		k := sessionKey{string(key), s}
 		if n == len(want) || want[n] != k || r.Value != p.m[k] {
 			p.t.Fatalf("due in (%d,%d]: number %d is %v %+v, want %v", from, p.w, n, k, r, want)
@@ -156,6 +170,7 @@ func (p *sessionPart) due(rng *rand.Rand) {
 	if n != len(want) {
 		p.t.Fatalf("due in (%d,%d]: %d sessions, want %v", from, p.w, n, want)
 	}
+	p.forget(from)
 }
 
 func (p *sessionPart) compare() {
@@ -176,10 +191,13 @@ func (p *sessionPart) compare() {
 			p.t.Fatalf("%q has %v, want %d", key, all, n)
 		}
 	}
+	if p.compared++; p.compared%8 != 0 {
+		return // a new queue makes the store list everything anew
+	}
 	q := p.v.Due(math.MinInt64)
 	defer q.Close()
 	for n := 0; ; n++ {
-		_, _, _, ok, err := q.Next(math.MaxInt64)
+		_, _, ok, err := q.Next(math.MaxInt64)
 		check(p.t, err)
 		if !ok {
 			if n != len(p.m) {
@@ -187,5 +205,37 @@ func (p *sessionPart) compare() {
 			}
 			return
 		}
+	}
+}
+
+const sessionFar = 150
+
+// forget reads the second queue, which hands out what is still there when it comes by, and removes it.
+func (p *sessionPart) forget(from int64) {
+	upTo := p.w - sessionFar
+	var want []sessionKey
+	for k := range p.m {
+		if k.End > from-sessionFar && k.End <= upTo {
+			want = append(want, k)
+		}
+	}
+	slices.SortFunc(want, func(a, b sessionKey) int {
+		return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.key, b.key), cmp.Compare(a.Start, b.Start))
+	})
+	for n := 0; ; n++ {
+		key, s, ok, err := p.far.Next(upTo)
+		check(p.t, err)
+		if !ok {
+			if n != len(want) {
+				p.t.Fatalf("to forget in (%d,%d]: %d sessions, want %v", from-sessionFar, upTo, n, want)
+			}
+			return
+		}
+		k := sessionKey{string(key), s}
+		if n == len(want) || want[n] != k {
+			p.t.Fatalf("to forget in (%d,%d]: number %d is %v, want %v", from-sessionFar, upTo, n, k, want)
+		}
+		check(p.t, p.v.Remove(key, s, p.w))
+		delete(p.m, k)
 	}
 }

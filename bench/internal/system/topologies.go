@@ -29,9 +29,10 @@ func build(app string, s workload.Spec, p *pause) (t *topology.Topology, count *
 			Aggregate("stats", topology.Fold(stats.add).Merge(stats.merge), topology.ValueCodec[stats](statsCodec{})).
 			To(s.Output())
 	case "W5":
-		// As Kafka Streams does it: a result for every record, and a null for a session that became part of another.
+		// As Kafka Streams does it: a result for every record and no more, and a null for a session that became part of
+		// another.
 		in.Timestamps(nil, watermark.StreamTime()).
-			Window(window.Session(sessionGap), window.AllowedLateness(2*time.Minute), window.Early(window.EachElement())).
+			Window(window.Session(sessionGap), window.AllowedLateness(2*time.Minute), window.Early(window.EachElement()), window.OnTime(window.IfNew)).
 			Aggregate("sessions", topology.Fold(pair.add).Merge(pair.merge), topology.ValueCodec[pair](pairCodec{})).
 			To(s.Output(), topology.PaneKey(sessionKey))
 	case "STATE":
