@@ -114,6 +114,7 @@ type Node struct {
 	ticks  ticks
 	hold   *int64 // earliest time held back, if the operator may hold its watermark
 	w      int64  // everything up to here has been done
+	again  bool   // there is more to do without a move of the watermark
 	target int64  // the inputs are here; above w while an advance is not done
 	idle   bool
 	out    Mark // what follows sees
@@ -187,14 +188,14 @@ func (t *Task) Advance(firings int) (done bool, err error) {
 		if n.idle && n.all == watermark.AdvanceWithClock {
 			t.wake(t.now) // from now on it goes on with the clock
 		}
-		if n.target > n.w {
+		if n.target > n.w || n.again {
 			if n.work != nil && n.work.due() <= n.target {
 				done, err := n.work.advance(c, n.target, &b)
 				if err != nil || !done {
 					return false, err
 				}
 			}
-			n.w = n.target
+			n.w, n.again = n.target, false
 		}
 		n.publish()
 	}
@@ -203,7 +204,7 @@ func (t *Task) Advance(firings int) (done bool, err error) {
 }
 
 // Start tells the task the processing time at which it begins. The first Tick comes soon after.
-func (t *Task) Start(now int64) { t.now, t.nextTick = now, now }
+func (t *Task) Start(now int64) { t.now, t.started, t.nextTick = now, now, now }
 
 // Pause closes what an Advance that is not done holds open in the state. Flush does it; who rolls the state back calls it
 // before.
@@ -219,8 +220,8 @@ func (t *Task) Pause() error {
 	return nil
 }
 
-// Tick lets operators do what is due at the processing time now, in ms, which never falls. The caller calls it before
-// every Flush and when NextTick says so.
+// Tick lets operators do what is due at the processing time now, in ms. A time before that of the last Tick counts as
+// that. The caller calls it before every Flush and when NextTick says so.
 func (t *Task) Tick(now int64) (err error) {
 	c := t.c
 	defer func() {
@@ -228,6 +229,7 @@ func (t *Task) Tick(now int64) (err error) {
 			err = c.panicked(p)
 		}
 	}()
+	now = max(now, t.now)
 	t.now = now
 	t.nextTick = math.MaxInt64
 	for _, n := range t.nodes {
@@ -236,6 +238,14 @@ func (t *Task) Tick(now int64) (err error) {
 		}
 		c.between(t)
 		next, err := n.ticks.tick(c, now)
+		if err != nil {
+			return err
+		}
+		t.nextTick = min(t.nextTick, next)
+	}
+	for _, o := range t.tickers {
+		c.between(t)
+		next, err := o.tick(c, now)
 		if err != nil {
 			return err
 		}

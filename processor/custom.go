@@ -16,7 +16,7 @@ type Message[K, V any] struct {
 
 // Processor is a custom operator with a life of its own: one is made per task. Process runs once per record, on the
 // task's goroutine. A Processor that has an Open(TaskID) error method is opened before its first record; one that has
-// Close() error is closed with its task, after an abort as well.
+// Close() error is closed with its task, after an abort as well. OnTimer and OnTick are described at Timer and Tick.
 type Processor[K, V, K2, V2 any] interface {
 	Process(out Emitter[K2, V2], m Message[K, V]) error
 }
@@ -40,11 +40,17 @@ type Scope struct {
 	c     *Context
 	op    Op
 	slots []any // by handle: *KV[K, V], *Port[K, V], or nil if the processor does not list it
+	time  *customTime
 }
 
-// NewScope returns the scope of a processor with room for so many handles.
-func NewScope(b *Builder, op Op, handles int) *Scope {
-	return &Scope{c: b.Context(), op: op, slots: make([]any, handles)}
+// NewScope returns the scope of a processor with room for so many handles. node is its watermark, nil if nothing it lists
+// asks for one.
+func NewScope(b *Builder, op Op, node *Node, handles int) *Scope {
+	s := &Scope{c: b.Context(), op: op, slots: make([]any, handles), time: &customTime{op: op, node: node}}
+	if node != nil {
+		node.work = s.time
+	}
+	return s
 }
 
 // Put fills the slot of a handle.
@@ -136,11 +142,16 @@ type CustomConfig[K, V, K2, V2 any] struct {
 	Out       *Port[K2, V2]           // its main output
 	// Keyed refuses records without a key: the processor has stores, whose rows live with the key's partition.
 	Keyed bool
+	Key   codec.Codec[K] // of the records it gets; timers need it
 }
 
-// Custom returns the operator that runs a custom processor.
-func Custom[K, V, K2, V2 any](p CustomConfig[K, V, K2, V2]) Func[K, V] {
+// Custom returns the operator that runs a custom processor. The error is ErrNoMethod if it lists what calls a method it
+// does not have.
+func Custom[K, V, K2, V2 any](b *Builder, p CustomConfig[K, V, K2, V2]) (Func[K, V], error) {
 	op, out := p.Scope.op, Emitter[K2, V2]{p.Out}
+	if err := p.watch(b); err != nil {
+		return nil, err
+	}
 	return func(c *Context, k K, v V) error {
 		if p.Keyed && c.key == nil {
 			return c.fail(op, StageNullKey, ErrNull)
@@ -158,7 +169,7 @@ func Custom[K, V, K2, V2 any](p CustomConfig[K, V, K2, V2]) Func[K, V] {
 		}
 		c.headers, c.emitErr = headers, outer
 		return nil
-	}
+	}, nil
 }
 
 // Manage opens a processor that wants to be and has the task close it.

@@ -1,6 +1,8 @@
 package processor
 
 import (
+	"errors"
+
 	"github.com/tidemark/tidemark/codec"
 	"github.com/tidemark/tidemark/store"
 )
@@ -8,7 +10,7 @@ import (
 // KV is a key-value store as one custom processor of one task uses it.
 type KV[K, V any] struct {
 	scope *Scope
-	view  *store.View[V]
+	rows  rows[V]
 	key   codec.Codec[K]
 	null  codec.Nullable[V]
 	buf   []byte
@@ -16,7 +18,36 @@ type KV[K, V any] struct {
 
 // NewKV returns the access of a processor to a view.
 func NewKV[K, V any](s *Scope, view *store.View[V], key codec.Codec[K], value codec.Codec[V]) *KV[K, V] {
-	return &KV[K, V]{scope: s, view: view, key: key, null: nullOf(value)}
+	return &KV[K, V]{scope: s, rows: plainRows[V]{view}, key: key, null: nullOf(value)}
+}
+
+// rows are the rows of a store by encoded key.
+type rows[V any] interface {
+	Get(key []byte) (V, bool, error)
+	Put(key []byte, v V, time int64) error
+	Delete(key []byte, time int64) error
+	// each calls fn for the rows from lo up to hi until it returns false. Keys are fn's for the call.
+	each(lo, hi []byte, fn func(key []byte, v V) (bool, error)) error
+}
+
+type plainRows[V any] struct{ *store.View[V] }
+
+func (r plainRows[V]) each(lo, hi []byte, fn func(key []byte, v V) (bool, error)) error {
+	rows, err := r.Scan(lo, hi)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		v, err := rows.Value()
+		more := false
+		if err == nil {
+			more, err = fn(rows.Key(), v)
+		}
+		if err != nil || !more {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
 }
 
 func (s *KV[K, V]) encode(k K) ([]byte, error) {
@@ -35,7 +66,7 @@ func (s *KV[K, V]) Get(k K) (V, bool, error) {
 	if err != nil {
 		return v, false, err
 	}
-	v, ok, err := s.view.Get(key)
+	v, ok, err := s.rows.Get(key)
 	if err != nil {
 		return v, false, s.scope.c.stateError(s.scope.op, err)
 	}
@@ -52,7 +83,7 @@ func (s *KV[K, V]) Put(k K, v V) error {
 		return err
 	}
 	s.scope.c.effects++
-	if err := s.view.Put(key, v, s.scope.c.time); err != nil {
+	if err := s.rows.Put(key, v, s.scope.c.time); err != nil {
 		return s.scope.c.stateError(s.scope.op, err)
 	}
 	return nil
@@ -65,7 +96,7 @@ func (s *KV[K, V]) Delete(k K) error {
 		return err
 	}
 	s.scope.c.effects++
-	if err := s.view.Delete(key, s.scope.c.time); err != nil {
+	if err := s.rows.Delete(key, s.scope.c.time); err != nil {
 		return s.scope.c.stateError(s.scope.op, err)
 	}
 	return nil
@@ -83,26 +114,12 @@ func (s *KV[K, V]) Scan(from, to *K, fn func(K, V) bool) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.view.Scan(lo, hi)
-	if err != nil {
-		return c.stateError(op, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		v, err := rows.Value()
-		if err != nil {
-			return c.stateError(op, err)
-		}
+	err = s.rows.each(lo, hi, func(key []byte, v V) (bool, error) {
 		// A decoded key may share memory with its bytes, which the cursor reuses.
-		k, err := s.key.Decode(append([]byte(nil), rows.Key()...))
-		if err != nil {
-			return c.stateError(op, err)
-		}
-		if !fn(k, v) {
-			return nil
-		}
-	}
-	if err := rows.Err(); err != nil {
+		k, err := s.key.Decode(append([]byte(nil), key...))
+		return err == nil && fn(k, v), err
+	})
+	if err != nil {
 		return c.stateError(op, err)
 	}
 	return nil

@@ -48,6 +48,8 @@ type Counters struct {
 	// Combined are records that pre-aggregation has taken, Hottest those of the key that had the most of them between two
 	// commits.
 	Combined, Hottest uint64
+	Timers            uint64 // fired, of both domains
+	MissedTicks       uint64 // runs of a periodic callback that no wake came for
 }
 
 // Minus returns what has been counted since an earlier state of the counters.
@@ -56,6 +58,7 @@ func (c Counters) Minus(o Counters) Counters {
 	c.LateWindows, c.LateAdmitted = c.LateWindows-o.LateWindows, c.LateAdmitted-o.LateAdmitted
 	c.Suppressed, c.Unfired, c.Retractions = c.Suppressed-o.Suppressed, c.Unfired-o.Unfired, c.Retractions-o.Retractions
 	c.Combined, c.Hottest = c.Combined-o.Combined, c.Hottest-o.Hottest
+	c.Timers, c.MissedTicks = c.Timers-o.Timers, c.MissedTicks-o.MissedTicks
 	for i := range c.Late {
 		c.Late[i] -= o.Late[i]
 	}

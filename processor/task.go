@@ -20,7 +20,9 @@ type Task struct {
 	clocks   []*Clock // by source; nil where nothing asks for the time
 	nodes    []*Node  // in topological order
 	announce []announced
+	tickers  []ticks // operators without a watermark that do something when processing time passes
 	moved    bool
+	started  int64 // processing time at Start
 	now      int64 // processing time of the last Tick
 	nextTick int64
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/tidemark/tidemark/codec"
@@ -129,4 +130,33 @@ func (v *ExpiringView[V]) PopExpired(now, time int64) (key []byte, ok bool, err 
 			return v.due[8:], true, nil
 		}
 	}
+}
+
+// NextDue returns a time before which no row has to be popped, and ok false if there is no row at all.
+func (v *ExpiringView[V]) NextDue() (t int64, ok bool, err error) {
+	k, _, err := v.q.next(0)
+	if k == nil || err != nil {
+		return 0, false, err
+	}
+	return timeAt(k), true, nil
+}
+
+// Scan calls fn for the rows with lo <= key < hi that are good at now, in the order of their keys, until it returns
+// false. A nil hi is open. The key is valid during the call.
+func (v *ExpiringView[V]) Scan(lo, hi []byte, now int64, fn func(key []byte, val V) (bool, error)) error {
+	c, err := v.v.Scan(lo, hi)
+	if err != nil {
+		return err
+	}
+	for c.Next() {
+		e, err := c.Value()
+		more := err == nil
+		if err == nil && e.until > now {
+			more, err = fn(c.Key(), e.value)
+		}
+		if err != nil || !more {
+			return errors.Join(err, c.Close())
+		}
+	}
+	return errors.Join(c.Err(), c.Close())
 }

@@ -118,6 +118,9 @@ func (s *subgraph) sub() *Sub {
 		topic, repartition := k.topicOf()
 		out.Sinks = append(out.Sinks, Sink{Topic: topic, Repartition: repartition, Partitions: k.partitions})
 	}
+	for _, n := range s.nodes {
+		out.Timed = out.Timed || n.ticks
+	}
 	out.NewTask = func(env processor.Env) (*processor.Task, error) { return newTask(s, env) }
 	return out
 }

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -173,14 +172,9 @@ type idStore struct{}
 // declareIDs adds the store of a Dedup.
 func declareIDs[K, ID any](n *node, id string, k *encoding[K], ids *encoding[ID], how string) {
 	needsKey(n, k)
-	d := &storeDecl{
-		id: id, owner: n, users: []*node{n}, key: reflect.TypeFor[K](), value: reflect.TypeFor[ID](), encodings: idStore{},
-		spec: func() store.Spec {
-			return store.Spec{
-				ID: id, Kind: store.Dedup, KeySchema: k.schema(), ValueSchema: "ids " + ids.schema() + " in " + how, Changelog: true,
-			}
-		},
-	}
-	n.t.stores = append(n.t.stores, d)
-	n.stores = append(n.stores, d)
+	declareStore[K, ID](n, id, idStore{}, func() store.Spec {
+		return store.Spec{
+			ID: id, Kind: store.Dedup, KeySchema: k.schema(), ValueSchema: "ids " + ids.schema() + " in " + how, Changelog: true,
+		}
+	})
 }

@@ -29,7 +29,7 @@ type driverTask struct {
 	driver *driver
 	clocks []byte // event time at the last commit
 	now    int64  // processing time at which the task begins
-	fail   error // of every Send
+	fail   error  // of every Send
 }
 
 type inbound struct {

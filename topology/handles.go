@@ -16,6 +16,10 @@ type Handle interface {
 // custom is what a processor node knows about its handles.
 type custom struct {
 	keyed, keeps bool
+	key          any                                     // *encoding of the keys it gets
+	timers       [2]bool                                 // by domain
+	every        bool                                    // a period is listed
+	methods      string                                  // what it lists that calls a method, "" for nothing
 	slots        []func(b *compiler, s *processor.Scope) // fill the scope of a task
 }
 

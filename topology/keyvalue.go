@@ -4,50 +4,55 @@ import (
 	"reflect"
 
 	"github.com/tidemark/tidemark/processor"
+	"github.com/tidemark/tidemark/store"
 )
 
 // KeyValueStore is a handle of a key-value store.
-type KeyValueStore[K, V any] struct {
-	slot
-	id   string
-	k    *encoding[K]
-	v    *encoding[V]
-	decl *storeDecl
-}
+type KeyValueStore[K, V any] struct{ storeHandle[K, V] }
 
 // KeyValue declares a key-value store of custom processors. Its rows live with the task: a processor reaches those of
-// its own partition. Processors that list the same handle share the store, and run in the same task. At most one Codecs
-// is used.
-func KeyValue[K, V any](id string, with ...Codecs[K, V]) *KeyValueStore[K, V] {
-	var c Codecs[K, V]
-	if len(with) > 0 {
-		c = with[0]
-	}
-	return &KeyValueStore[K, V]{id: id, k: encode(c.Key), v: encode(c.Value)}
+// its own partition. Processors that list the same handle share the store, and run in the same task. Options: With,
+// KeyCodec, ValueCodec, TTL, WallTTL.
+func KeyValue[K, V any](id string, opts ...Option) *KeyValueStore[K, V] {
+	return &KeyValueStore[K, V]{newStoreHandle[K, V](id, opts)}
 }
 
 func (h *KeyValueStore[K, V]) attach(n *node) {
-	if !h.bind(n, "store "+h.id) {
-		return
-	}
-	if h.decl == nil {
-		n.t.claimID(n, h.id, "store")
-		h.decl = declare(n, h.id, h.k, h.v)
-	} else {
-		h.decl.use(n)
-	}
-	n.stateful, n.custom.keyed = true, true
-	n.custom.slots = append(n.custom.slots, func(b *compiler, s *processor.Scope) {
-		putStore(b, s, h.index, h.id, h.k, h.v)
+	h.list(n, storeKind{store.KeyValue, []string{"TTL"}}, func(owner *node) {
+		if h.o.ttl == 0 {
+			return
+		}
+		base := h.decl.spec
+		h.decl.spec = func() store.Spec {
+			s := base()
+			s.Kind = store.Expiring
+			return s
+		}
+		ttl := " time to live "
+		if h.o.wall {
+			owner.ticks, ttl = true, " time to live by the clock "
+		} else {
+			owner.timed = true
+		}
+		owner.detail = append(owner.detail, h.id+ttl+h.o.ttl.String())
+		h.decl.open = h.openExpiring
 	})
 }
 
-// putStore fills the slot of a store.
-func putStore[K, V any](b *compiler, s *processor.Scope, index int, id string, k *encoding[K], v *encoding[V]) {
-	w := view(b, id, v)
-	kc, _ := k.get()
-	vc, _ := v.get()
-	s.Put(index, processor.NewKV(s, w, kc, vc))
+// openExpiring opens the store if its rows expire.
+func (h *KeyValueStore[K, V]) openExpiring(b *compiler, s *processor.Scope, owner bool) any {
+	kc, _ := h.k.get()
+	vc, _ := h.v.get()
+	view, err := store.ExpiringViewOf(b.env.State, h.id, vc)
+	if err != nil {
+		b.fail(h.id, err)
+		return nil
+	}
+	l := processor.Lifetime{For: h.o.ttl.Milliseconds(), Owner: owner}
+	if !h.o.wall {
+		l.Node = b.times[h.decl.owner]
+	}
+	return processor.NewExpiringKV(s, view, kc, vc, l)
 }
 
 func (h *KeyValueStore[K, V]) kv(s processor.Scoped) *processor.KV[K, V] {
@@ -93,6 +98,9 @@ func (h *ReadOnlyStore[K, V]) attach(n *node) {
 				p.node(n, "store %q holds %v/%v, not %v/%v", h.id, d.key, d.value, reflect.TypeFor[K](), reflect.TypeFor[V]())
 			}
 			d.use(n)
+			if k := d.spec().Kind; k != store.KeyValue && k != store.Expiring {
+				p.node(n, "store %q is of kind %v, not key-value", h.id, k)
+			}
 			return
 		}
 		p.node(n, "unknown store %q", h.id)
@@ -100,8 +108,7 @@ func (h *ReadOnlyStore[K, V]) attach(n *node) {
 	n.custom.slots = append(n.custom.slots, func(b *compiler, s *processor.Scope) {
 		for _, d := range n.t.stores {
 			if d.id == h.id {
-				e := d.encodings.(storeEncodings[K, V])
-				putStore(b, s, h.index, h.id, e.k, e.v)
+				s.Put(h.index, d.open(b, s, false))
 			}
 		}
 	})

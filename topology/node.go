@@ -60,6 +60,7 @@ type node struct {
 	pre   *preAggregation // of a KeyBy whose records are combined first
 	time  timing          // of a source
 	timed bool            // it asks for the time: a window, timers, a horizon
+	ticks bool            // it does something when processing time passes
 	asked bool            // it or something behind it does; a result of Build
 	// origins says that it or something behind it judges lateness by the source\'s watermark; settled by Build as well.
 	origins  bool

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/tidemark/tidemark/codec"
 	"github.com/tidemark/tidemark/window"
@@ -20,6 +21,8 @@ type options struct {
 	plainValue   bool
 	preAggregate bool
 	paneKey      func(dst, key []byte, w window.Bounds) []byte
+	ttl          time.Duration
+	wall         bool // ttl is of processing time
 	anyTime      bool
 	salts        int
 	id           any // codec.Codec of the ids of a Dedup
@@ -75,6 +78,18 @@ func Partitions(n int) Option {
 // commit.
 func EveryUpdate() Option {
 	return option{"EveryUpdate", func(s *options) { s.everyUpdate = true }}
+}
+
+// TTL makes the rows of a KeyValue store good for d of event time since their last write: a record of that time or later
+// does not see them, and they are dropped when the watermark comes to it, with a tombstone in the changelog. A late write
+// does not shorten what a newer one has given. It survives a restore.
+func TTL(d time.Duration) Option {
+	return option{"TTL", func(s *options) { s.ttl, s.wall = d, false }}
+}
+
+// WallTTL is TTL by processing time: rows are good for d since the time at which they were last written.
+func WallTTL(d time.Duration) Option {
+	return option{"TTL", func(s *options) { s.ttl, s.wall = d, true }}
 }
 
 // readOptions applies opts for a node and reports those it has no use for.

@@ -29,7 +29,8 @@ type Sub struct {
 	Sources   []Source // by the source index of Task.Process
 	Sinks     []Sink   // by the sink index of Output.Send
 	Stores    []store.Spec
-	// Timed says that an operator of the sub-topology asks for the event time, or one behind its repartitions does.
+	// Timed says that an operator of the sub-topology asks for the time: the event time, which one behind its repartitions
+	// may ask for as well, or the processing time.
 	Timed bool
 	// NewTask builds the running form for one partition. Env.State must have been opened with Stores. It may be called
 	// from any goroutine.

@@ -41,11 +41,15 @@ func (s *Stream[K, V]) Process[K2, V2 any](id string, fn func(out Emitter[K2, V2
 		return processor.ProcessorFunc[K, V, K2, V2](fn)
 	}, handles)
 	p.n.require(fn, "the function")
+	if m := p.n.custom.methods; m != "" {
+		p.n.t.problems.node(p.n, "%s call a method, which a function does not have: use ProcessWith", m)
+	}
 	return p
 }
 
 // ProcessWith is Process for a processor with a life of its own: make is called once per task, also after an abort.
-// What it keeps in memory is lost then; what must survive belongs into a store.
+// What it keeps in memory is lost then; what must survive belongs into a store. Timers and Every call further methods of
+// the processor.
 func (s *Stream[K, V]) ProcessWith[K2, V2 any](id string, make func() Processor[K, V, K2, V2], handles ...Handle) *Processed[K2, V2] {
 	p := process(s, id, make, handles)
 	p.n.require(make, "the function that makes processors")
@@ -57,7 +61,7 @@ var errNilProcessor = errors.New("the function that makes processors returned ni
 func process[K, V, K2, V2 any](s *Stream[K, V], id string, make func() Processor[K, V, K2, V2], handles []Handle) *Processed[K2, V2] {
 	n := s.n.t.add(&node{
 		kind: kindProcess, id: id, uses: uses{key: true, value: true}, changesKey: true,
-		keyType: reflect.TypeFor[K2](), valueType: reflect.TypeFor[V2](), custom: &custom{},
+		keyType: reflect.TypeFor[K2](), valueType: reflect.TypeFor[V2](), custom: &custom{key: s.k},
 	}, s.n)
 	n.t.claimID(n, id, n.kind)
 	for _, h := range handles {
@@ -73,7 +77,7 @@ func process[K, V, K2, V2 any](s *Stream[K, V], id string, make func() Processor
 		n.checks = append(n.checks, func(p *problems) { keepsKeyOf(p, n, s.k, k) })
 	}
 	n.compile = func(b *compiler) any {
-		scope := processor.NewScope(b.b, b.op(n), n.t.handles)
+		scope := processor.NewScope(b.b, b.op(n), b.times[n], n.t.handles)
 		for _, fill := range n.custom.slots {
 			fill(b, scope)
 		}
@@ -81,6 +85,7 @@ func process[K, V, K2, V2 any](s *Stream[K, V], id string, make func() Processor
 			Scope: scope, Processor: make(), Keyed: n.custom.keyed,
 			Out: newPort(b, scope, n, n, k, streamOut[K2, V2](b, n)),
 		}
+		c.Key, _ = s.k.get()
 		if c.Processor == nil {
 			b.fail(n.name(), errNilProcessor)
 			return processor.Func[K, V](nil)
@@ -88,7 +93,11 @@ func process[K, V, K2, V2 any](s *Stream[K, V], id string, make func() Processor
 		if err := processor.Manage(b.b, c.Processor); err != nil {
 			b.fail(n.name(), err)
 		}
-		return processor.Custom(c)
+		run, err := processor.Custom(b.b, c)
+		if err != nil {
+			b.fail(n.name(), err)
+		}
+		return run
 	}
 	return &Processed[K2, V2]{&Stream[K2, V2]{n, k, retype[V2](s.v)}}
 }

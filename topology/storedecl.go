@@ -3,6 +3,7 @@ package topology
 import (
 	"reflect"
 
+	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 )
 
@@ -14,6 +15,8 @@ type storeDecl struct {
 	spec       func() store.Spec // once codecs are resolved
 	key, value reflect.Type
 	encodings  any // storeEncodings of its types
+	// open returns what a custom processor uses it through, for the one that owns it or another.
+	open func(b *compiler, s *processor.Scope, owner bool) any
 }
 
 type storeEncodings[K, V any] struct {
@@ -25,13 +28,23 @@ type storeEncodings[K, V any] struct {
 func declare[K, V any](n *node, id string, k *encoding[K], v *encoding[V]) *storeDecl {
 	needsKey(n, k)
 	needs(n, v, "stored value")
+	d := declareStore[K, V](n, id, storeEncodings[K, V]{k, v}, func() store.Spec {
+		return store.Spec{ID: id, Kind: store.KeyValue, KeySchema: k.schema(), ValueSchema: v.schema(), Changelog: true}
+	})
+	d.open = func(b *compiler, s *processor.Scope, _ bool) any {
+		w := view(b, id, v)
+		kc, _ := k.get()
+		vc, _ := v.get()
+		return processor.NewKV(s, w, kc, vc)
+	}
+	return d
+}
+
+// declareStore adds a store that n owns.
+func declareStore[K, V any](n *node, id string, encodings any, spec func() store.Spec) *storeDecl {
 	d := &storeDecl{
 		id: id, owner: n, users: []*node{n},
-		key: reflect.TypeFor[K](), value: reflect.TypeFor[V](),
-		encodings: storeEncodings[K, V]{k, v},
-		spec: func() store.Spec {
-			return store.Spec{ID: id, Kind: store.KeyValue, KeySchema: k.schema(), ValueSchema: v.schema(), Changelog: true}
-		},
+		key: reflect.TypeFor[K](), value: reflect.TypeFor[V](), encodings: encodings, spec: spec,
 	}
 	n.t.stores = append(n.t.stores, d)
 	n.stores = append(n.stores, d)
