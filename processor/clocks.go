@@ -374,21 +374,39 @@ func (t *Task) Watermarks(dst []Watermark) []Watermark {
 	return dst
 }
 
+// AlignTo tells the task the lowest watermark of sources, its own included, that it must not be too far ahead of. Unknown
+// means that one of them has records to read and no watermark yet.
+func (t *Task) AlignTo(low int64) { t.elsewhere = low }
+
+// Reached returns the watermark of a source and whether it is idle.
+func (t *Task) Reached(source int) (w int64, idle bool) {
+	k := t.clocks[source]
+	if k == nil {
+		return watermark.Unknown, false
+	}
+	return k.mark.W, k.mark.Idle
+}
+
 // TooFarAhead reports whether a source's watermark is more than its MaxDrift ahead of the slowest source of the task that
-// is not idle: its records wait, so that what windows hold stays bounded while a backlog is read.
+// is not idle, or of what AlignTo has said: its records wait, so that what windows hold stays bounded while a backlog is
+// read.
 func (t *Task) TooFarAhead(source int) bool {
 	k := t.clocks[source]
-	if k == nil || k.gen == nil || len(t.clocks) == 1 {
+	if k == nil || k.gen == nil || k.Settings.MaxDrift < 0 {
 		return false
 	}
-	low := k.mark.W
-	for _, o := range t.clocks {
-		if o != nil && o.gen != nil && !o.mark.Idle {
-			low = min(low, o.mark.W)
+	low := min(k.mark.W, t.elsewhere)
+	if len(t.clocks) > 1 {
+		for _, o := range t.clocks {
+			if o != nil && o.gen != nil && !o.mark.Idle {
+				low = min(low, o.mark.W)
+			}
 		}
 	}
-	drift := k.Settings.MaxDrift.Milliseconds()
-	return drift >= 0 && low != watermark.Unknown && k.mark.W > satAdd(low, drift)
+	if t.elsewhere == watermark.Unknown {
+		return k.mark.W != watermark.Unknown
+	}
+	return low != watermark.Unknown && k.mark.W > satAdd(low, k.Settings.MaxDrift.Milliseconds())
 }
 
 // state is what a node is for the tasks behind it. One whose watermark the clock moves is active: the clock speaks for

@@ -17,14 +17,15 @@ type Task struct {
 	closes  []func() error
 	idle    Record // stands in for the input record where none is at hand
 
-	clocks   []*Clock // by source; nil where nothing asks for the time
-	nodes    []*Node  // in topological order
-	announce []announced
-	tickers  []ticks // operators without a watermark that do something when processing time passes
-	moved    bool
-	started  int64 // processing time at Start
-	now      int64 // processing time of the last Tick
-	nextTick int64
+	clocks    []*Clock // by source; nil where nothing asks for the time
+	nodes     []*Node  // in topological order
+	announce  []announced
+	tickers   []ticks // operators without a watermark that do something when processing time passes
+	moved     bool
+	started   int64 // processing time at Start
+	now       int64 // processing time of the last Tick
+	nextTick  int64
+	elsewhere int64 // see AlignTo
 }
 
 // Source is the entry of a task for one source of its sub-topology.
@@ -35,7 +36,7 @@ type Builder struct{ t *Task }
 
 // NewBuilder starts a task.
 func NewBuilder(env Env) *Builder {
-	t := &Task{c: &Context{env: env, out: env.Output}, nextTick: math.MaxInt64}
+	t := &Task{c: &Context{env: env, out: env.Output}, nextTick: math.MaxInt64, elsewhere: math.MaxInt64}
 	t.idle = Record{Partition: env.Task.Partition, Offset: -1}
 	t.c.rec, t.c.task = &t.idle, t
 	return &Builder{t}

@@ -28,6 +28,7 @@ type Engine struct {
 	tv2        bool // the broker runs transaction.version 2 or later
 	startMoves bool // the broker moves the start of a log when it compacts
 	subs       []*sub
+	groups     int             // of connected sub-topologies
 	byTopic    map[string]*sub // input topic to its sub-topology
 	control    *control
 	admin      *kgo.Client

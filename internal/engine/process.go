@@ -18,6 +18,7 @@ func (w *worker) runTask(t *task, start time.Time) (worked bool) {
 	maxIdle := w.e.cfg.MaxTaskIdle.Milliseconds()
 	nowMs := start.UnixMilli()
 	single := len(t.inputs) == 1
+	t.proc.AlignTo(w.e.low(t.sub.group, single))
 	for {
 		if t.proc.Moved() {
 			worked = true // firings need no record
@@ -27,7 +28,10 @@ func (w *worker) runTask(t *task, start time.Time) (worked bool) {
 		}
 		var in *input
 		if single {
-			in = t.inputs[0]
+			if in = t.inputs[0]; t.proc.TooFarAhead(in.source) {
+				w.ahead.Store(true)
+				break
+			}
 		} else if in = t.pick(nowMs, maxIdle); in == nil {
 			break
 		}

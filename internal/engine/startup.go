@@ -46,6 +46,7 @@ func (e *Engine) startUp(ctx context.Context) error {
 	if err := e.buildSubs(counts, ids, have); err != nil {
 		return err
 	}
+	e.connect()
 	if err := e.topics(ctx, counts); err != nil {
 		return err
 	}

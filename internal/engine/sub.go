@@ -11,6 +11,7 @@ import (
 type sub struct {
 	*topology.Sub
 	id          string   // inherited from the control topic, or the topology's own
+	group       int      // of sub-topologies that are connected, see align.go
 	tasks       int32    // number of partitions of its sources
 	sources     []string // topic per source
 	partitions  []int32  // partition count per source

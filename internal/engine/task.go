@@ -140,6 +140,7 @@ func (t *task) pick(now, maxIdle int64) *input {
 			return in
 		}
 		if t.proc.TooFarAhead(in.source) {
+			t.worker.ahead.Store(true)
 			continue // the others catch up first
 		}
 		if ms := r.Timestamp.UnixMilli(); best == nil || ms < bestMs {

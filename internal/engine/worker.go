@@ -34,6 +34,9 @@ type worker struct {
 	// current is the task that is processing a record, for the monitor.
 	current atomic.Pointer[task]
 
+	lows  []atomic.Int64 // by group, see align.go
+	ahead atomic.Bool    // a task waits for others to catch up
+
 	// The rest is the worker's own.
 	tasks   []*task
 	turn    int // task that goes first in the next round
@@ -44,6 +47,7 @@ type worker struct {
 	// uncommitted is the size of all output records of the current generation, in bytes.
 	uncommitted int64
 	nextTick    time.Time
+	shownLows   []int64   // scratch of showLows
 	observeAt   time.Time // when the tasks show their watermarks again
 	forced      bool      // commit as soon as no flight is in the air
 	limiter     limiter
@@ -272,6 +276,7 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 		return false // the next generation is full; wait for the flight
 	}
 	worked := false
+	w.ahead.Store(false)
 	w.turn++
 	for i := range w.tasks {
 		t := w.tasks[(w.turn+i)%len(w.tasks)]
@@ -289,6 +294,7 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 			break
 		}
 	}
+	w.showLows()
 	return worked
 }
 

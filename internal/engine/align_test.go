@@ -1,0 +1,63 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tidemark/tidemark/internal/embedded"
+	"github.com/tidemark/tidemark/internal/engine"
+	"github.com/tidemark/tidemark/topology"
+	"github.com/tidemark/tidemark/watermark"
+	"github.com/tidemark/tidemark/window"
+)
+
+// While a backlog is read, a partition of another task that is far ahead waits for the slow one, and goes on with it. Read
+// to its end, the slow one holds nobody up.
+func TestAlignment(t *testing.T) {
+	t.Parallel()
+	const drift = time.Minute
+	for _, c := range []struct {
+		workers int
+		align   time.Duration
+	}{{1, drift}, {2, drift}, {2, watermark.Never}} {
+		t.Run(fmt.Sprintf("workers=%d, drift=%v", c.workers, c.align), func(t *testing.T) {
+			t.Parallel()
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
+				var slow, fast []rec
+				for i := range 2000 { // partition 1 covers ten times the time with as many records
+					slow, fast = append(slow, at(0, "slow", float64(i)*0.1+1)), append(fast, at(1, "fast", float64(i)+1))
+				}
+				s.send(append(slow, fast...)...)
+				top := topology.New("app")
+				top.Stream[string, string]("in").Timestamps(nil, watermark.Align(c.align), watermark.IdleAfter(watermark.Never)).
+					Peek(func(v string) {
+						if stand(100 * time.Microsecond); v == "slow" {
+							stand(2 * time.Millisecond)
+						}
+					}).
+					KeyBy("by-value", func(v string) string { return v }).
+					Window(window.Tumbling(10 * time.Second)).Count("counts").To("out")
+				n := s.start("a", top, nil, func(cfg *engine.Config) { cfg.Workers = c.workers })
+				looks, most := 0, int64(0)
+				s.await("the end", func() bool {
+					w0, ok0 := n.mark("by-value", 0)
+					w1, ok1 := n.mark("by-value", 1)
+					if ok0 && ok1 && w0.W > 0 && w0.W < 190_000 {
+						looks++
+						most = max(most, w1.W-w0.W)
+					}
+					return ok0 && ok1 && w1.W >= 1_999_000 && w0.W >= 199_000
+				})
+				s.caughtUp("in")
+				if looks < 2 {
+					t.Errorf("%d looks: the test shows nothing", looks)
+				}
+				// The two are shown at slightly different moments.
+				if limit := 2 * drift.Milliseconds(); (most > limit) != (c.align == watermark.Never) {
+					t.Errorf("partition 1 was up to %d ms ahead", most)
+				}
+			})
+		})
+	}
+}
