@@ -288,5 +288,28 @@ func (b *maker) fold(w *topology.Windowed[string, int64], id string) *topology.P
 
 // fixed are topologies of other shapes.
 func fixed() map[string]*tidemarktest.Scenario {
-	return map[string]*tidemarktest.Scenario{}
+	set := []watermark.Option{watermark.OutOfOrderness(10 * time.Minute)}
+	return map[string]*tidemarktest.Scenario{
+		// Values are ids: each passes once, and what passes is counted per key and hour.
+		"dedup 10m, tumbling 1h": {
+			Window: window.Tumbling(time.Hour), Time: set, Marker: "z",
+			Build: func() *topology.Topology {
+				t := topology.New("dedup")
+				t.Stream[string, int64]("in").Timestamps(nil, set...).
+					TryFilter(func(_ *topology.Context, k string, _ int64) (bool, error) { return k != "z", nil }).
+					TryKeyBy("cut", func(_ *topology.Context, k string, _ int64) (string, error) { return k, nil }).
+					Dedup("ids", func(v int64) int64 { return v }, 10*time.Minute).
+					Window(window.Tumbling(time.Hour)).Count("counts").To("out")
+				return t
+			},
+		},
+		// The latest value per key, times ten.
+		"table": {
+			Build: func() *topology.Topology {
+				t := topology.New("table")
+				t.Table[string, int64]("in", "rows").Map(func(v int64) int64 { return 10 * v }).To("out")
+				return t
+			},
+		},
+	}
 }
