@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tidemark/tidemark/codec"
 	"github.com/tidemark/tidemark/store"
@@ -20,6 +21,8 @@ type Windows[K, V any] struct {
 	window window.Window
 	null   codec.Nullable[V]
 	ends   []int64
+
+	assigned []window.Bounds
 }
 
 // NewWindows returns the access of a processor to a store of kind Window.
@@ -34,7 +37,7 @@ func NewWindows[K, V any](cfg StoreConfig[K], view *store.WindowView[V], w windo
 
 // row finds the row of a key; it is nil if the window is kept no longer.
 func (s *Windows[K, V]) row(b window.Bounds, k K) (*store.Row[V], error) {
-	if s.window.Of(b.End) != b {
+	if s.assigned = s.window.Assign(s.assigned[:0], b.Start); !slices.Contains(s.assigned, b) {
 		return nil, s.Scope.c.fail(s.Scope.op, StageUser, fmt.Errorf("%w: [%d, %d) of %v", ErrNoWindow, b.Start, b.End, s.window))
 	}
 	key, err := s.encode(k)

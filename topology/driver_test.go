@@ -262,6 +262,11 @@ func (d *driver) expect(tb testing.TB, want ...string) {
 
 // show runs records of one topic through a topology, commits, and prints what comes out: the driver of the examples.
 func show(w io.Writer, t *topology.Topology, topic string, keysAndValues ...string) {
+	showAt(w, t, 0, topic, keysAndValues...)
+}
+
+// showAt is show with a commit at a processing time, in ms.
+func showAt(w io.Writer, t *topology.Topology, now int64, topic string, keysAndValues ...string) {
 	d, err := newDriver(t)
 	if err != nil {
 		fmt.Fprintln(w, err)
@@ -269,6 +274,12 @@ func show(w io.Writer, t *topology.Topology, topic string, keysAndValues ...stri
 	}
 	for i := 0; i < len(keysAndValues); i += 2 {
 		if err := d.feed(topic, rec(int64(i/2), keysAndValues[i], keysAndValues[i+1])); err != nil {
+			fmt.Fprintln(w, err)
+			return
+		}
+	}
+	for _, s := range d.plan.Subs {
+		if err := d.tasks[s.ID].task.Tick(now); err != nil {
 			fmt.Fprintln(w, err)
 			return
 		}

@@ -85,8 +85,8 @@ func (d *driver) abort(tb testing.TB) {
 	d.out = nil
 }
 
-// changelog keeps the last change of every row of every store of a task.
-type changelog map[int]map[string]store.Change
+// changelog holds the changes of every store of a task in their order.
+type changelog map[int][]store.Change
 
 // commitTo is commit with the changes kept.
 func (d *driver) commitTo(tb testing.TB, logs map[string]changelog) {
@@ -101,10 +101,7 @@ func (d *driver) commitTo(tb testing.TB, logs map[string]changelog) {
 		}
 		dt.clocks = dt.task.AppendClocks(nil)
 		err := dt.state.Seal(func(c store.Change) error {
-			if logs[s.ID][c.Store] == nil {
-				logs[s.ID][c.Store] = map[string]store.Change{}
-			}
-			logs[s.ID][c.Store][string(c.Key)] = c
+			logs[s.ID][c.Store] = append(logs[s.ID][c.Store], c)
 			return nil
 		})
 		if err := errors.Join(err, dt.state.Commit([]byte("p"), 0)); err != nil {
