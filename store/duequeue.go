@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"slices"
 )
 
 // queue is what remembers rows of a State outside its views.
@@ -245,8 +244,4 @@ func (d *dues) added() {
 func (d *dues) remove(t int64, key []byte) error {
 	d.from = append(AppendTimeKey(d.from[:0], t), key...)
 	return d.v.Delete(d.from, 0)
-}
-
-func (d *dues) close(q *dueQueue) {
-	d.queues = slices.DeleteFunc(d.queues, func(o *dueQueue) bool { return o == q })
 }
