@@ -128,6 +128,9 @@ func (o *sessions[K, V, A]) refuses(c *Context, b window.Bounds, w int64) (windo
 			return window.ReasonExpired, window.Bounds(s)
 		}
 	}
+	if proto := o.Window.Window.Proto(c.time); o.Window.Forgets(proto, w) {
+		return window.ReasonExpired, proto
+	}
 	return window.Accepted, b
 }
 

@@ -44,6 +44,11 @@ func (c *Config) Cleanup(b Bounds) int64 {
 // session stays the last, and no two sessions of a key overlap.
 func (c *Config) Forgotten(b Bounds) int64 { return add(c.Cleanup(b), c.Window.Gap()) }
 
+// Forgets reports whether a closed session that a record belongs to may be forgotten at w; proto is the session the record
+// makes on its own. Such a record is refused as expired, even if it would join a session that is not: the session it
+// makes would overlap the one that is forgotten.
+func (c *Config) Forgets(proto Bounds, w int64) bool { return w > c.Cleanup(proto) }
+
 // CompleteEnd returns the end up to which (inclusive) windows are complete at w.
 func (c *Config) CompleteEnd(w int64) int64 { return endUpTo(w, 0) }
 

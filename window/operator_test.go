@@ -158,6 +158,9 @@ func (o *operator) addSession(v, ts int64) {
 			reason = ReasonExpired
 		}
 	}
+	if o.c.Forgets(o.c.Window.Proto(ts), o.w) {
+		reason = ReasonExpired
+	}
 	if reason != Accepted {
 		o.side(reason, b, ts)
 		return

@@ -15,6 +15,7 @@ type twin struct {
 	c      *Config
 	w, now int64
 	wins   []*twinWindow
+	closed []Bounds // sessions that are forgotten, which the operator does not know any more
 	out    []string
 }
 
@@ -127,7 +128,7 @@ func (x *twin) addSession(v, ts int64) {
 		}
 	}
 	r := x.refuse(b)
-	if closed {
+	if closed || x.w > ts+x.c.Window.Gap()-1+x.c.lateness {
 		r = "expired"
 	}
 	if r != "" {
@@ -156,6 +157,11 @@ func (x *twin) addSession(v, ts int64) {
 		x.wins = slices.DeleteFunc(x.wins, func(o *twinWindow) bool { return o == n })
 	}
 	x.wins = append(x.wins, m)
+	for _, n := range x.closed {
+		if n.Intersects(b) {
+			x.out = append(x.out, fmt.Sprintf("%v overlaps %v, which is closed", b, n))
+		}
+	}
 	x.addTo(m, v, ts)
 }
 
@@ -197,7 +203,11 @@ func (x *twin) advance(w int64) {
 		}
 	}
 	x.wins = slices.DeleteFunc(x.wins, func(n *twinWindow) bool {
-		return n.phase == "CLOSED" && w >= n.b.End-1+c.lateness+c.Window.Gap()
+		gone := n.phase == "CLOSED" && w >= n.b.End-1+c.lateness+c.Window.Gap()
+		if gone && c.Window.Kind() == KindSession {
+			x.closed = append(x.closed, n.b)
+		}
+		return gone
 	})
 }
 
