@@ -72,7 +72,7 @@ func runChaos(ctx context.Context, o chaosOptions) error {
 		return err
 	}
 	defer broker.Stop()
-	s, err := newScene(ctx, broker.Addr(), "chaos", dir, o.Seed)
+	s, err := newScene(ctx, broker.Addr(), "chaos", dir, load{setBank, 0, 0, o.Seed})
 	if err != nil {
 		return err
 	}

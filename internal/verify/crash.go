@@ -77,7 +77,7 @@ func crashOn(ctx context.Context, dir string, tv1 bool, cases []crashCase) (pass
 		}
 		line := "not run"
 		if s != nil {
-			line = fmt.Sprintf("%s  (%d inputs, %d databases, %.1f s)", s.report.String(), s.load.Acked(), s.stores, time.Since(start).Seconds())
+			line = fmt.Sprintf("%s  (%d inputs, %d databases, %.1f s)", s.verdict(), s.load.Acked(), s.stores, time.Since(start).Seconds())
 		}
 		fmt.Printf("%-12s %-62s %s\n", c.name, c.what, line)
 		if err != nil {
@@ -96,7 +96,7 @@ func crashOn(ctx context.Context, dir string, tv1 bool, cases []crashCase) (pass
 func crashOne(ctx context.Context, b *kafkatest.Broker, dir string, n int, c crashCase) (*scene, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, crashLimit, errors.New("the case takes too long"))
 	defer cancel()
-	s, err := newScene(ctx, b.Addr(), fmt.Sprintf("case%02d", n), dir, uint64(n)+1)
+	s, err := newScene(ctx, b.Addr(), fmt.Sprintf("case%02d", n), dir, load{setBoth, 4, 2 * time.Minute, uint64(n) + 1})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 type scene struct {
 	name   string
 	broker string
+	set    string // of workloads
 	client []kgo.Opt
 	dir    string
 	topics workload.Topics
@@ -37,20 +38,33 @@ const (
 	keys       = 200
 )
 
+// load says what the inputs of a scene are.
+type load struct {
+	set  string        // of workloads
+	one  int           // one of so many inputs is an event, if the set has others as well
+	step time.Duration // how far the time of events moves on per event
+	seed uint64
+}
+
 // newScene makes the topics.
-func newScene(ctx context.Context, broker, name, dir string, seed uint64) (*scene, error) {
+func newScene(ctx context.Context, broker, name, dir string, l load) (*scene, error) {
 	s := &scene{
-		name: name, broker: broker, client: []kgo.Opt{kgo.SeedBrokers(broker)}, dir: filepath.Join(dir, name),
-		topics: workload.Named(name), specs: make(map[string]spec),
+		name: name, broker: broker, set: l.set, client: []kgo.Opt{kgo.SeedBrokers(broker)}, dir: filepath.Join(dir, name),
+		specs: make(map[string]spec),
 	}
+	s.topics = topicsOf(l.set, name, s.app())
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, err
 	}
 	if err := witness.CreateTopics(ctx, s.client, s.topics, partitions); err != nil {
 		return nil, err
 	}
+	gen := workload.NewGenerator(s.topics, keys, newRand(l.seed))
+	if s.topics.Events() {
+		gen.WithEvents(l.one, l.step)
+	}
 	var err error
-	if s.load, err = witness.NewLoader(s.client, workload.NewGenerator(s.topics, keys, newRand(seed))); err != nil {
+	if s.load, err = witness.NewLoader(s.client, gen); err != nil {
 		return nil, err
 	}
 	if s.eye, err = witness.New(s.client, s.app(), s.topics, s.load); err != nil {
@@ -74,7 +88,7 @@ func (s *scene) close() {
 // spec returns the settings of an instance. The same name is the same state directory.
 func (s *scene) spec(name string) spec {
 	return spec{
-		Name: name, Broker: s.broker, App: s.app(), Prefix: s.name, Dir: filepath.Join(s.dir, name), Workers: 2,
+		Name: name, Broker: s.broker, App: s.app(), Prefix: s.name, Set: s.set, Dir: filepath.Join(s.dir, name), Workers: 2,
 		Session: 3 * time.Second, Heartbeat: 300 * time.Millisecond, Transaction: 10 * time.Second, Revoke: 2 * time.Second,
 	}
 }
@@ -120,6 +134,14 @@ func (s *scene) trickle(ctx context.Context, i *instance, what string, cond func
 	})
 }
 
+// verdict is the report on one line, with the number of panes if windows were part of it.
+func (s *scene) verdict() string {
+	if r := &s.report; s.topics.Events() {
+		return fmt.Sprintf("lost %d duplicated %d panes %d wrong %d", r.Lost, r.Duplicated, s.eye.Panes(), r.Wrong)
+	}
+	return s.report.String()
+}
+
 // compare checks the databases of the named instances, which must not run.
 func (s *scene) compare(ctx context.Context, names ...string) error {
 	var specs []spec
@@ -135,8 +157,12 @@ func (s *scene) compare(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// finish processes the rest, stops all instances, and takes the last look: after it nothing can be added.
+// finish lets the inputs end, processes the rest, stops all instances, and takes the last look: after it nothing can be
+// added.
 func (s *scene) finish(ctx context.Context) error {
+	if err := s.load.End(ctx); err != nil {
+		return err
+	}
 	r, err := s.eye.Settle(ctx)
 	if err != nil {
 		s.report.Add(r)

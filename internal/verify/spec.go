@@ -17,6 +17,7 @@ type spec struct {
 	Broker  string
 	App     string
 	Prefix  string // of the topics
+	Set     string // of workloads
 	Dir     string // of the state
 	Workers int
 
@@ -41,7 +42,25 @@ const (
 	endLost    = "lost" // the request arrives, the connection is cut before the answer
 )
 
-func (s *spec) topics() workload.Topics { return workload.Named(s.Prefix) }
+func (s *spec) topics() workload.Topics { return topicsOf(s.Set, s.Prefix, s.App) }
+
+// Sets of workloads.
+const (
+	setBank   = "bank"       // seq, sum and bank
+	setEvents = "event-time" // events
+	setBoth   = "both"
+)
+
+func topicsOf(set, prefix, app string) workload.Topics {
+	var t workload.Topics
+	if set != setEvents {
+		t = workload.Named(prefix)
+	}
+	if set != setBank {
+		t = t.WithEvents(prefix, app)
+	}
+	return t
+}
 
 func (s *spec) arg() (string, error) {
 	b, err := json.Marshal(s)
@@ -57,12 +76,16 @@ func parseSpec(arg string) (*spec, error) {
 }
 
 func (s *spec) config() tidemark.Config {
-	return tidemark.Config{
+	cfg := tidemark.Config{
 		App: s.App, Brokers: []string{s.Broker}, StateDir: s.Dir, Workers: s.Workers,
 		CommitInterval: 100 * time.Millisecond, CacheBytes: 2 << 20,
 		SessionTimeout: s.Session, HeartbeatInterval: s.Heartbeat, RevokeBudget: s.Revoke,
 		TransactionTimeout: s.Transaction, PurgeInterval: 2 * time.Second,
 	}
+	if s.topics().Events() {
+		cfg.OnError = tidemark.DeadLetter // some events cannot be decoded
+	}
+	return cfg
 }
 
 // disks returns where the databases of the instance are.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -65,7 +66,25 @@ func (r *Report) Wrongly(format string, args ...any) {
 type Record struct {
 	Partition  int32
 	Offset     int64
+	Time       int64 // ms
 	Key, Value []byte
+	Headers    []Header
+}
+
+// Header is one header of a record.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// Header returns the value of the last header with that key, nil if there is none.
+func (r Record) Header(key string) []byte {
+	for _, h := range slices.Backward(r.Headers) {
+		if h.Key == key {
+			return h.Value
+		}
+	}
+	return nil
 }
 
 func (r Record) at() string { return fmt.Sprintf("%d@%d %s", r.Partition, r.Offset, r.Key) }

@@ -52,19 +52,36 @@ func (l *Loader) Produce(ctx context.Context, n int) error {
 		if err != nil {
 			return fmt.Errorf("witness: generate: %w", err)
 		}
-		l.cl.Produce(ctx, &kgo.Record{Topic: in.Topic, Key: in.Key, Value: in.Value}, func(r *kgo.Record, err error) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if err != nil {
-				if l.err == nil {
-					l.err = fmt.Errorf("witness: produce to %s: %w", r.Topic, err)
-				}
-				return
-			}
-			l.acked = append(l.acked, ack{r.Topic, r.Partition, r.Offset, hashOf(l.seed, r.Key, r.Value)})
-		})
+		l.send(ctx, in)
 	}
 	return nil
+}
+
+// End sends what lets every window close, and waits for the acknowledgement of everything. Nothing may be produced
+// afterwards.
+func (l *Loader) End(ctx context.Context) error {
+	ends, err := l.gen.Ends()
+	if err != nil {
+		return fmt.Errorf("witness: generate: %w", err)
+	}
+	for _, in := range ends {
+		l.send(ctx, in)
+	}
+	return l.Flush(ctx)
+}
+
+func (l *Loader) send(ctx context.Context, in workload.Input) {
+	l.cl.Produce(ctx, &kgo.Record{Topic: in.Topic, Key: in.Key, Value: in.Value}, func(r *kgo.Record, err error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if err != nil {
+			if l.err == nil {
+				l.err = fmt.Errorf("witness: produce to %s: %w", r.Topic, err)
+			}
+			return
+		}
+		l.acked = append(l.acked, ack{r.Topic, r.Partition, r.Offset, hashOf(l.seed, r.Key, r.Value)})
+	})
 }
 
 // Flush waits until everything sent is acknowledged.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -25,6 +27,7 @@ type Witness struct {
 	seq    *check.Seq
 	sum    *check.Sum
 	bank   *check.Bank
+	events *check.Events
 	hashes map[topicPartition][]uint64 // of the inputs, by offset
 	broken check.Report                // of the inputs themselves
 }
@@ -33,7 +36,7 @@ type Witness struct {
 func New(client []kgo.Opt, app string, t workload.Topics, l *Loader) (*Witness, error) {
 	w := &Witness{
 		app: app, topics: t, loader: l,
-		seq: check.NewSeq(), sum: check.NewSum(), bank: check.NewBank(),
+		seq: check.NewSeq(), sum: check.NewSum(), bank: check.NewBank(), events: check.NewEvents(),
 		hashes: make(map[topicPartition][]uint64),
 	}
 	var err error
@@ -54,7 +57,11 @@ func (w *Witness) Close() {
 }
 
 func record(r *kgo.Record) check.Record {
-	return check.Record{Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value}
+	out := check.Record{Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp.UnixMilli(), Key: r.Key, Value: r.Value}
+	for _, h := range r.Headers {
+		out.Headers = append(out.Headers, check.Header(h))
+	}
+	return out
 }
 
 func (w *Witness) input(r *kgo.Record) {
@@ -70,6 +77,8 @@ func (w *Witness) input(r *kgo.Record) {
 		w.sum.Input(record(r))
 	case w.topics.BankIn:
 		w.bank.Input(record(r))
+	case w.topics.EventsIn:
+		w.events.Input(record(r))
 	}
 }
 
@@ -81,6 +90,14 @@ func (w *Witness) output(r *kgo.Record) {
 		w.sum.Output(record(r))
 	case w.topics.BankOut:
 		w.bank.Output(record(r))
+	case w.topics.OnceOut:
+		w.events.Once(record(r))
+	case w.topics.PanesOut:
+		w.events.Pane(record(r))
+	case w.topics.Late:
+		w.events.Late(record(r))
+	case w.topics.Dead:
+		w.events.Dead(record(r))
 	}
 }
 
@@ -103,12 +120,13 @@ func (w *Witness) CatchUp(ctx context.Context) error {
 
 // Now reports what has been found so far.
 func (w *Witness) Now() *check.Report {
-	return w.report((*check.Seq).Now, (*check.Sum).Now, (*check.Bank).Now)
+	return w.report(w.seq.Now, w.sum.Now, w.bank.Now, w.events.Now)
 }
 
-// Done reports, once all inputs must have had their effect.
+// Done reports, once all inputs must have had their effect. What windows hold is judged when the inputs have ended, see
+// Loader.End.
 func (w *Witness) Done() *check.Report {
-	r := w.report((*check.Seq).Done, (*check.Sum).Done, (*check.Bank).Done)
+	r := w.report(w.seq.Done, w.sum.Done, w.bank.Done, w.events.Done)
 	w.loader.mu.Lock()
 	defer w.loader.mu.Unlock()
 	for _, a := range w.loader.acked {
@@ -119,14 +137,17 @@ func (w *Witness) Done() *check.Report {
 	return r
 }
 
-func (w *Witness) report(seq func(*check.Seq) *check.Report, sum func(*check.Sum) *check.Report, bank func(*check.Bank) *check.Report) *check.Report {
+func (w *Witness) report(checkers ...func() *check.Report) *check.Report {
 	r := new(check.Report)
 	r.Add(&w.broken)
-	r.Add(seq(w.seq))
-	r.Add(sum(w.sum))
-	r.Add(bank(w.bank))
+	for _, c := range checkers {
+		r.Add(c())
+	}
 	return r
 }
+
+// Panes returns how many panes of windows were seen.
+func (w *Witness) Panes() int { return w.events.Panes() }
 
 // Quiet says whether nothing is in flight: no transaction is open on any topic of the app, and the group's
 // offsets are the ends of the inputs. The reason tells what is.
@@ -138,7 +159,7 @@ func (w *Witness) Quiet(ctx context.Context) (reason string, err error) {
 	}
 	topics := w.topics.All()
 	for _, t := range names.Names() {
-		if len(t) > len(w.app) && t[:len(w.app)+1] == w.app+"-" {
+		if strings.HasPrefix(t, w.app+"-") && !slices.Contains(topics, t) {
 			topics = append(topics, t)
 		}
 	}
@@ -204,10 +225,11 @@ func (w *Witness) Settle(ctx context.Context) (*check.Report, error) {
 			err = w.CatchUp(ctx)
 		}
 		if err == nil && reason == "" {
-			if w.bank.Open() == 0 {
+			legs, events := w.bank.Open(), w.events.Open()
+			if legs+events == 0 {
 				return w.Done(), nil
 			}
-			last = fmt.Sprintf("%d legs are not booked", w.bank.Open())
+			last = fmt.Sprintf("%d legs are not booked, %d events or windows are not done", legs, events)
 		}
 		if bad := w.Now(); !bad.OK() && bad.Duplicated+bad.Wrong > 0 {
 			return bad, nil // it will not get better
@@ -227,7 +249,9 @@ func CreateTopics(ctx context.Context, client []kgo.Opt, t workload.Topics, part
 		return fmt.Errorf("witness: create topics: %w", err)
 	}
 	defer cl.Close()
-	resp, err := kadm.NewClient(cl).CreateTopics(ctx, partitions, 1, nil, t.All()...)
+	// Events and what becomes of them have times long past, which is no reason to delete them.
+	forever := "-1"
+	resp, err := kadm.NewClient(cl).CreateTopics(ctx, partitions, 1, map[string]*string{"retention.ms": &forever}, t.All()...)
 	if err == nil {
 		err = resp.Error()
 	}

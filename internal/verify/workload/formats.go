@@ -1,23 +1,51 @@
 package workload
 
-// Topics are the names of the topics of one run.
-type Topics struct{ SeqIn, SeqOut, SumIn, SumOut, BankIn, BankOut string }
+import "slices"
 
-// Named returns the topics of the run with that prefix.
+// Topics are the names of the topics of one run. A run has the workloads whose topics have names.
+type Topics struct {
+	SeqIn, SeqOut, SumIn, SumOut, BankIn, BankOut string
+
+	EventsIn, OnceOut, PanesOut string
+	Late, Dead                  string // what the engine refuses
+}
+
+// Named returns the topics of the run with that prefix, without the workload events.
 func Named(prefix string) Topics {
 	return Topics{
-		prefix + "-seq-in", prefix + "-seq-out", prefix + "-sum-in", prefix + "-sum-out", prefix + "-bank-in", prefix + "-bank-out",
+		SeqIn: prefix + "-seq-in", SeqOut: prefix + "-seq-out", SumIn: prefix + "-sum-in", SumOut: prefix + "-sum-out",
+		BankIn: prefix + "-bank-in", BankOut: prefix + "-bank-out",
 	}
 }
+
+// WithEvents adds the workload events to a run of the application with that id. Undecodable events need the policy that
+// makes dead letters of them.
+func (t Topics) WithEvents(prefix, app string) Topics {
+	t.EventsIn, t.OnceOut, t.PanesOut = prefix+"-events-in", prefix+"-events-once", prefix+"-panes-out"
+	t.Late, t.Dead = app+"-late", app+"-dead-letter"
+	return t
+}
+
+// Bank says whether the run has the workloads seq, sum and bank.
+func (t Topics) Bank() bool { return t.BankIn != "" }
+
+// Events says whether the run has the workload events.
+func (t Topics) Events() bool { return t.EventsIn != "" }
 
 // All returns every topic.
 func (t Topics) All() []string { return append(t.Inputs(), t.Outputs()...) }
 
 // Inputs returns the input topics.
-func (t Topics) Inputs() []string { return []string{t.SeqIn, t.SumIn, t.BankIn} }
+func (t Topics) Inputs() []string { return named(t.SeqIn, t.SumIn, t.BankIn, t.EventsIn) }
 
 // Outputs returns the output topics.
-func (t Topics) Outputs() []string { return []string{t.SeqOut, t.SumOut, t.BankOut} }
+func (t Topics) Outputs() []string {
+	return named(t.SeqOut, t.SumOut, t.BankOut, t.OnceOut, t.PanesOut, t.Late, t.Dead)
+}
+
+func named(topics ...string) []string {
+	return slices.DeleteFunc(topics, func(t string) bool { return t == "" })
+}
 
 // Tally is what seq knows of a key: with nothing lost and nothing doubled Count equals Max, and Xor is the
 // checksum of 1..Max.

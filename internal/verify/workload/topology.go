@@ -9,9 +9,19 @@ const (
 	BalanceStore = "balances"
 )
 
-// Topology returns the three workloads as one topology named app.
+// Topology returns the workloads that have topics, as one topology named app.
 func Topology(app string, t Topics) *topology.Topology {
 	top := topology.New(app)
+	if t.Bank() {
+		addBank(top, t)
+	}
+	if t.Events() {
+		addEvents(top, t)
+	}
+	return top
+}
+
+func addBank(top *topology.Topology, t Topics) {
 	top.Stream[string, int64](t.SeqIn).
 		Aggregate(TallyStore, topology.Fold(Tally.Add)).
 		To(t.SeqOut)
@@ -27,5 +37,4 @@ func Topology(app string, t Topics) *topology.Topology {
 		KeyBy("legs", func(l Leg) int64 { return l.Account }).
 		Aggregate(BalanceStore, topology.Fold(Balance.Add), topology.EveryUpdate()).
 		To(t.BankOut)
-	return top
 }
