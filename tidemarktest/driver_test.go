@@ -134,3 +134,25 @@ func TestDeadLetter(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+// What stands for null in a type is sent as null, and what is empty is not.
+func TestNulls(t *testing.T) {
+	top := topology.New("t")
+	top.Stream[[]byte, []byte]("in").To("out")
+	d := tidemarktest.New(t, top, tidemarktest.Options{})
+	in := tidemarktest.Input[[]byte, []byte](d, "in")
+	out := tidemarktest.Output[[]byte, []byte](d, "out")
+	in.Send(nil, nil)
+	in.Send([]byte{}, []byte{})
+	in.Delete(nil)
+	d.Commit()
+	list := out.ReadAll()
+	if len(list) != 3 {
+		t.Fatalf("%d records", len(list))
+	}
+	for i, r := range list {
+		if null := i != 1; r.Null != null || (r.Key == nil) != null || (r.Value == nil) != null {
+			t.Errorf("record %d: %+v", i, r)
+		}
+	}
+}

@@ -82,26 +82,23 @@ func (in *InputTopic[K, V]) Send(k K, v V, opts ...SendOption) {
 // TrySend is Send that returns the error, usually a *RecordError, instead of ending the test. Nothing can be done with
 // the driver afterwards but to look at what was committed.
 func (in *InputTopic[K, V]) TrySend(k K, v V, opts ...SendOption) error {
-	key, err := in.c.Key.Append(nil, k)
+	key, err := encode(in.c.Key, k)
 	if err != nil {
 		return fmt.Errorf("tidemarktest: input %s: encode the key: %w", in.topic, err)
 	}
-	value, err := in.c.Value.Append(nil, v)
+	value, err := encode(in.c.Value, v)
 	if err != nil {
 		return fmt.Errorf("tidemarktest: input %s: encode the value: %w", in.topic, err)
 	}
-	return in.SendBytes(nullOr(in.c.Key, k, key), nullOr(in.c.Value, v, value), opts...)
+	return in.SendBytes(key, value, opts...)
 }
 
-// nullOr returns nil for a value that stands for Kafka's null, else the bytes, which are not nil.
-func nullOr[T any](c codec.Codec[T], v T, b []byte) []byte {
+// encode returns nil for a value that stands for Kafka's null, else its bytes, which are not nil.
+func encode[T any](c codec.Codec[T], v T) ([]byte, error) {
 	if n, ok := c.(codec.Nullable[T]); ok && n.IsNull(v) {
-		return nil
+		return nil, nil
 	}
-	if b == nil {
-		return []byte{}
-	}
-	return b
+	return c.Append([]byte{}, v)
 }
 
 // SendBytes writes a record as it is; nil is null.
@@ -122,9 +119,9 @@ func (in *InputTopic[K, V]) SendBytes(key, value []byte, opts ...SendOption) err
 // Delete writes a null value for a key.
 func (in *InputTopic[K, V]) Delete(k K, opts ...SendOption) {
 	in.d.helper()
-	key, err := in.c.Key.Append(nil, k)
+	key, err := encode(in.c.Key, k)
 	in.d.check(err)
-	in.d.check(in.SendBytes(nullOr(in.c.Key, k, key), nil, opts...))
+	in.d.check(in.SendBytes(key, nil, opts...))
 }
 
 // send puts a record into a topic and processes what follows.
