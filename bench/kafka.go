@@ -110,7 +110,7 @@ func (b *bench) load(ctx context.Context, s workload.Spec, n int) error {
 }
 
 // reset removes what an earlier run of the group has left and makes an empty output topic.
-func (b *bench) reset(ctx context.Context, group string, s workload.Spec) error {
+func (b *bench) reset(ctx context.Context, group, output string) error {
 	err := retry(ctx, func() error {
 		_, err := b.adm.DeleteGroup(ctx, group)
 		if errors.Is(err, kerr.GroupIDNotFound) {
@@ -130,7 +130,7 @@ func (b *bench) reset(ctx context.Context, group string, s workload.Spec) error 
 			return err
 		}
 	}
-	if err := b.recreate(ctx, s.Output()); err != nil {
+	if err := b.recreate(ctx, output); err != nil {
 		return err
 	}
 	time.Sleep(2 * time.Second) // the broker removes the old logs outside of the measured time
@@ -148,12 +148,12 @@ func (b *bench) internal(ctx context.Context, group string) ([]string, error) {
 
 // waitDrained waits until the group has committed the end of the input, and the output topic and repartition topics
 // have stopped growing: five looks in a row, two commit intervals apart.
-func (b *bench) waitDrained(ctx context.Context, group string, s workload.Spec, commitMs int) error {
+func (b *bench) waitDrained(ctx context.Context, group, input, output string, commitMs int) error {
 	internal, err := b.internal(ctx, group)
 	if err != nil {
 		return err
 	}
-	watched := []string{s.Output()}
+	watched := []string{output}
 	repartitions := false
 	for _, t := range internal {
 		if strings.HasSuffix(t, "-repartition") {
@@ -164,7 +164,7 @@ func (b *bench) waitDrained(ctx context.Context, group string, s workload.Spec, 
 	pause := time.Duration(max(2*commitMs, 50)) * time.Millisecond
 	before, same := int64(-1), 0
 	for {
-		ends, err := b.adm.ListEndOffsets(ctx, append([]string{s.Input()}, watched...)...)
+		ends, err := b.adm.ListEndOffsets(ctx, append([]string{input}, watched...)...)
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (b *bench) waitDrained(ctx context.Context, group string, s workload.Spec, 
 		}
 		done, grown := true, int64(0)
 		ends.Each(func(o kadm.ListedOffset) {
-			if o.Topic == s.Input() {
+			if o.Topic == input {
 				c, ok := committed.Lookup(o.Topic, o.Partition)
 				done = done && (o.Offset == 0 || ok && c.At >= o.Offset)
 				return
@@ -202,7 +202,7 @@ func (b *bench) waitDrained(ctx context.Context, group string, s workload.Spec, 
 }
 
 // logBytes returns the sizes on the broker's disk of the output topic and of the system's own topics.
-func (b *bench) logBytes(ctx context.Context, group string, s workload.Spec) (output, internal int64, err error) {
+func (b *bench) logBytes(ctx context.Context, group, topic string) (output, internal int64, err error) {
 	dirs, err := b.adm.DescribeAllLogDirs(ctx, nil)
 	if err != nil {
 		return 0, 0, err
@@ -210,7 +210,7 @@ func (b *bench) logBytes(ctx context.Context, group string, s workload.Spec) (ou
 	dirs.Each(func(d kadm.DescribedLogDir) {
 		d.Topics.Each(func(p kadm.DescribedLogDirPartition) {
 			switch {
-			case p.Topic == s.Output():
+			case p.Topic == topic:
 				output += p.Size
 			case strings.HasPrefix(p.Topic, group+"-"):
 				internal += p.Size

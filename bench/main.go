@@ -7,9 +7,11 @@
 //	go run ./bench restart   time from kill -9 and restart to the first new result
 //	go run ./bench restore   restore from the changelogs, against a bare loop
 //	go run ./bench memory    peak memory of writing, standing still and restoring
+//	go run ./bench nexmark   queries of the Nexmark suite: go run ./bench nexmark -q q0,q5 -n 1000000
 //
 // Without -brokers it starts a real broker on loopback, which needs Java 17 and, for the first start, Maven. On another
-// broker it deletes and creates topics named w1.in, w1.out and so on, and topics and groups that begin with "bench-".
+// broker it deletes and creates topics named w1.in, w1.out and so on, nexmark.events, nexmark.q0 and so on, and topics and
+// groups that begin with "bench-".
 package main
 
 import (
@@ -56,6 +58,10 @@ func dispatch(ctx context.Context, args []string) error {
 			return memory(ctx, args[1:])
 		case "compare":
 			return compare(ctx, args[1:])
+		case "nexmark":
+			return runNexmark(ctx, args[1:])
+		case "nexmark-app":
+			return nexmarkApp(ctx, args[1:], os.Stdout)
 		}
 	}
 	return throughput(ctx, args)

@@ -62,7 +62,7 @@ func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int,
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	group, state := "bench-"+sys, filepath.Join(b.work, "state")
-	if err := b.reset(ctx, group, s); err != nil {
+	if err := b.reset(ctx, group, s.Output()); err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(state); err != nil {
@@ -107,7 +107,7 @@ func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int,
 		samples = append(samples, at)
 	}
 	processed := samples[len(samples)-1]
-	if err := b.waitDrained(ctx, group, s, v.commitMs); err != nil {
+	if err := b.waitDrained(ctx, group, s.Input(), s.Output(), v.commitMs); err != nil {
 		return nil, errors.Join(err, c.stop(syscall.SIGKILL))
 	}
 	first, last := samples[0], b.sample(pid, int64(n))
@@ -120,7 +120,7 @@ func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int,
 	r.BrokerCPU = (last.broker - first.broker) / million
 	r.ForeignCPU = (last.other - first.other) / r.WallS
 	r.RSS = peakRSS(pid)
-	if r.OutputLog, r.OwnLog, err = b.logBytes(ctx, group, s); err != nil {
+	if r.OutputLog, r.OwnLog, err = b.logBytes(ctx, group, s.Output()); err != nil {
 		return nil, errors.Join(err, c.stop(syscall.SIGKILL))
 	}
 	if err := c.stop(syscall.SIGTERM); err != nil {

@@ -102,7 +102,7 @@ func memory(ctx context.Context, args []string) error {
 		if err := c.reach(int64(*keys)); err != nil {
 			return err
 		}
-		if err := b.waitDrained(ctx, stateGroup, s, 100); err != nil {
+		if err := b.waitDrained(ctx, stateGroup, s.Input(), s.Output(), 100); err != nil {
 			return err
 		}
 		return stage("writing", began, peakRSS(pid))

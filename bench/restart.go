@@ -113,7 +113,7 @@ func (b *bench) stateDir() string { return filepath.Join(b.work, "state") }
 
 // fill loads n records and has Tidemark make state of them. The child still runs.
 func (b *bench) fill(ctx context.Context, s workload.Spec, n int, l *launch, more ...string) (*child, error) {
-	if err := b.reset(ctx, stateGroup, s); err != nil {
+	if err := b.reset(ctx, stateGroup, s.Output()); err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(b.stateDir()); err != nil {
@@ -144,7 +144,7 @@ func (b *bench) restarts(ctx context.Context, bytes int64, rate int, static stri
 	if err := c.reach(int64(rows)); err != nil {
 		return nil, err
 	}
-	if err := b.waitDrained(ctx, stateGroup, s, 100); err != nil {
+	if err := b.waitDrained(ctx, stateGroup, s.Input(), s.Output(), 100); err != nil {
 		return nil, err
 	}
 	updating, stop := context.WithCancel(ctx)

@@ -69,7 +69,7 @@ func restore(ctx context.Context, args []string) error {
 	}
 	err = c.reach(int64(n))
 	if err == nil {
-		err = b.waitDrained(ctx, stateGroup, s, 100)
+		err = b.waitDrained(ctx, stateGroup, s.Input(), s.Output(), 100)
 	}
 	if err = errors.Join(err, c.stop(syscall.SIGTERM)); err != nil {
 		return err

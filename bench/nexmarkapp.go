@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"time"
+
+	"github.com/tidemark/tidemark"
+	"github.com/tidemark/tidemark/bench/nexmark"
+)
+
+// nexmarkApp runs one query of the suite until ctx ends: the process that is measured. It does what an ordinary service
+// would do, and says four times a second how many records it has processed, so that its parent notices its end.
+func nexmarkApp(ctx context.Context, args []string, out io.Writer) error {
+	f := flag.NewFlagSet("bench nexmark-app", flag.ContinueOnError)
+	bootstrap := f.String("bootstrap", "127.0.0.1:9092", "broker address")
+	group := f.String("group", "bench-nexmark", "application id")
+	state := f.String("state", "", "state directory; empty keeps state in memory")
+	name := f.String("q", "q0", "query")
+	commitMs := f.Int("commit-ms", 100, "commit interval")
+	profile := f.String("cpuprofile", "", "write a CPU profile to this file")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	q, err := nexmark.Find(*name)
+	if err != nil {
+		return err
+	}
+	app, err := tidemark.New(q.Topology(*group), tidemark.Config{
+		Brokers: []string{*bootstrap}, StateDir: *state, CommitInterval: time.Duration(*commitMs) * time.Millisecond,
+	})
+	if err != nil {
+		return err
+	}
+	if *profile != "" {
+		p, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		if err := pprof.StartCPUProfile(p); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	done := make(chan error, 1)
+	go func() { done <- app.Run(ctx) }()
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			fmt.Fprintln(out, "progress", app.Processed())
+		}
+	}
+}
