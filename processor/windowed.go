@@ -18,6 +18,7 @@ import (
 type WindowedConfig[K, V, A any] struct {
 	Op     Op             // its operator
 	Store  string         // id of its store
+	Blocks string         // id of the store of merged slices, if it is kept by slices: see CanSlice
 	Node   *Node          // its watermark
 	Window *window.Config // its windows, triggers and lateness
 	Key    codec.Codec[K] // decodes the key for what follows a firing; nil if nothing there uses it
@@ -42,6 +43,9 @@ func NewWindowed[K, V, A any](s *store.State, a WindowedConfig[K, V, A]) (Func[K
 	switch a.Window.Window.Kind() {
 	case window.KindSession:
 		return newSessions(s, a)
+	}
+	if a.Blocks != "" {
+		return newSliced(s, a)
 	}
 	view, err := store.WindowViewOf(s, a.Store, codec.Codec[cell[A]](a.codec()))
 	if err != nil {

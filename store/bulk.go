@@ -18,6 +18,7 @@ type Bulk struct {
 	layouts []Layout
 	floors  [][]byte
 	dropped []bool // by store: the floor is above that of the DB
+	derived []bool // by store: it is made from others, and goes when they change
 	catalog catalog
 	limit   int64
 	seed    maphash.Seed
@@ -25,6 +26,7 @@ type Bulk struct {
 	slabs   slabs
 	bytes   int64
 	empty   bool // the DB held nothing, and nothing was loaded so far
+	changed bool // something was added
 	done    bool
 	loading bool
 	buf     []byte
@@ -58,8 +60,11 @@ func NewBulk(db DB, specs []Spec, limit int64) (*Bulk, error) {
 	}
 	b := &Bulk{
 		db: db, specs: specs, numbers: numbers, dues: dues, layouts: layoutsOf(specs), floors: floors,
-		dropped: make([]bool, len(specs)), catalog: c, limit: limit, seed: maphash.MakeSeed(), empty: fresh,
+		dropped: make([]bool, len(specs)), derived: make([]bool, len(specs)), catalog: c, limit: limit, seed: maphash.MakeSeed(), empty: fresh,
 		parts: make([]bulkPart, len(specs)),
+	}
+	for i := range specs {
+		b.derived[i] = specs[i].Derived
 	}
 	b.reset()
 	return b, nil
@@ -86,6 +91,7 @@ func (b *Bulk) Add(store int, key, value, header []byte, time int64) error {
 	if b.done {
 		return errors.New("store: bulk: used after Finish")
 	}
+	b.changed = true
 	if l := b.layouts[store]; l != nil {
 		var err error
 		if key, value, err = l.Import(b.buf[:0], key, value, header, time); err != nil {
@@ -207,6 +213,9 @@ func (b *Bulk) load(m []meta) error {
 	r := newLayerRun(&gs, b.numbers, m)
 	r.skipDeletes, r.floors, r.dropped = b.empty, b.floors, b.dropped
 	r.lists = derivedLists(b.specs, b.dues)
+	if b.changed {
+		r.wiped = b.derived
+	}
 	if err := b.db.Load(r); err != nil {
 		return fmt.Errorf("store: bulk load: %w", err)
 	}

@@ -30,7 +30,8 @@ type layerRun struct {
 
 	floors  [][]byte // rows below are left out
 	dropped []bool   // by store: the rows below the floor are removed
-	pending []byte   // floor of the present store, still to be handed out
+	wiped   []bool   // by store: all rows are removed; nil for none
+	pending []byte   // key up to which rows of the present store are removed, still to be handed out
 
 	lists   []int            // by store: that of its due times, if it is derived from its rows; else -1, or nil for all
 	derived map[int]*derived // lists still to be handed out, by their stores
@@ -71,7 +72,7 @@ func (r *layerRun) Next() bool {
 	r.end = nil
 	for {
 		if r.pending != nil {
-			r.key, r.value, r.end = r.number(), nil, append(r.number(), r.pending...)
+			r.key, r.value, r.end = r.number(), nil, r.pending
 			r.pending = nil
 			return true
 		}
@@ -105,8 +106,11 @@ func (r *layerRun) Next() bool {
 		if r.floors != nil {
 			r.floor = r.floors[r.present.store]
 			if r.dropped[r.present.store] {
-				r.pending = r.floor
+				r.pending = append(r.number(), r.floor...)
 			}
+		}
+		if r.wiped != nil && r.wiped[r.present.store] {
+			r.pending = binary.BigEndian.AppendUint16(nil, r.present.number+1)
 		}
 	}
 }

@@ -12,6 +12,9 @@ type Spec struct {
 	KeySchema, ValueSchema string
 	// Changelog says whether Seal emits the changes of the store.
 	Changelog bool
+	// Derived says that the rows are made from those of other stores: they are dropped when a changelog brings changes, and
+	// whoever makes them makes them again. It is not kept in the DB.
+	Derived bool
 	// Layout says what its rows look like in the changelog. It is not kept in the DB. Nil means the layout of the kind:
 	// VersionedLayout, SessionLayout, ExpiringLayout, and for all others the rows as they are.
 	Layout Layout

@@ -102,10 +102,12 @@ type folding[K, V, A any] struct {
 	step  processor.Step[K, V, A]
 	merge func(a, b A) A                               // nil: it cannot merge
 	undo  func(c *Context, k K, acc A, v V) (A, error) // nil: it cannot take a value back
+	// inPlace: it changes what an aggregate points to, so that no two may share it.
+	inPlace bool
 }
 
 func foldingOf[K, A, V any](f Folding[A, V]) folding[K, V, A] {
-	r := folding[K, V, A]{step: step[K](f), merge: f.merge}
+	r := folding[K, V, A]{step: step[K](f), merge: f.merge, inPlace: f.into != nil && shares(reflect.TypeFor[A]())}
 	if f.undo != nil {
 		r.undo = func(_ *Context, _ K, acc A, v V) (A, error) { return f.undo(acc, v), nil }
 	}

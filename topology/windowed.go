@@ -123,7 +123,13 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	}
 	n.origins, n.passesKey = w.c.ByOrigin(), w.c.ShowsRecords() // when the watermark moves, the key comes from the store
 	n.retracts, n.sessions = w.c.Retracts(), w.c.Window.Kind() == window.KindSession
-	declareWindows(n, id, s.k, v, w.c)
+	blocks := ""
+	if f := fold(); f.merge != nil && !f.inPlace && processor.CanSlice(&w.c) {
+		blocks = id + "-blocks"
+		declareSlices(n, id, blocks, s.k, v, w.c)
+	} else {
+		declareWindows(n, id, s.k, v, w.c)
+	}
 	if w.c.Window.Kind() == window.KindSliding {
 		n.t.problems.node(n, "%s windows are not offered: use window.Hopping or window.Session", w.c.Window.Kind())
 	}
@@ -137,21 +143,21 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	needsUndo(n, s.n, fold)
 	n.compile = func(b *compiler) any {
 		if o.preAggregate {
-			return compileWindowed(b, n, s.k, v, w.c, merging(fold()))
+			return compileWindowed(b, n, s.k, v, w.c, blocks, merging(fold()))
 		}
-		return compileWindowed(b, n, s.k, v, w.c, fold())
+		return compileWindowed(b, n, s.k, v, w.c, blocks, fold())
 	}
 	return &Panes[K, A]{n, s.k, v}
 }
 
-func compileWindowed[K, V, A any](b *compiler, n *node, k *encoding[K], v *encoding[A], c window.Config, f folding[K, V, A]) any {
+func compileWindowed[K, V, A any](b *compiler, n *node, k *encoding[K], v *encoding[A], c window.Config, blocks string, f folding[K, V, A]) any {
 	vc, err := v.get()
 	if err != nil {
 		b.fail(n.name(), err)
 		return processor.Func[K, V](nil)
 	}
 	a := processor.WindowedConfig[K, V, A]{
-		Op: b.op(n), Store: n.id, Node: b.times[n], Window: &c, Value: vc,
+		Op: b.op(n), Store: n.id, Blocks: blocks, Node: b.times[n], Window: &c, Value: vc,
 		Step: f.step, Merge: f.merge, Undo: f.undo,
 		Next: panesOut[K, A](b, n),
 	}

@@ -165,6 +165,12 @@ func (c *Config) ByOrigin() bool { return c.origin }
 // Lateness returns the allowed lateness in milliseconds, the largest int64 for Forever.
 func (c *Config) Lateness() int64 { return c.lateness }
 
+// ShowsOnce reports whether every window shows exactly one pane, when it is complete, and takes no record afterwards: what a
+// window holds is then of no interest before.
+func (c *Config) ShowsOnce() bool {
+	return c.lateness == 0 && c.early.never() && c.onTime != Never && !c.origin
+}
+
 // String returns the canonical description of everything in the configuration.
 func (c *Config) String() string {
 	s := []string{c.StateString(), "lateness " + c.latenessString(), "early " + c.early.String(), "late " + c.late.String(),

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +61,38 @@ func TestAlignment(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Partitions that are ahead and wait fill the queues, together and none of them alone. The ones they wait for are fetched
+// nevertheless.
+func TestAlignmentWithFullQueues(t *testing.T) {
+	t.Parallel()
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 4, "out": 1}}, func(t *testing.T, s *scene) {
+		// All cover the same time, but two of them have few records in it: they are ahead with as much in the queue.
+		// A fetch brings at most 2 MB of a partition.
+		big := strings.Repeat("x", 16<<10)
+		var list []rec
+		for i := range 600 {
+			for p := range int32(4) {
+				if p < 2 || i%4 == 0 {
+					list = append(list, at(p, big, float64(i)+1))
+				}
+			}
+		}
+		s.send(list...)
+		top := topology.New("app")
+		top.Stream[string, string]("in").Timestamps(nil, watermark.Align(5*time.Second), watermark.IdleAfter(watermark.Never)).
+			Map(func(v string) string { return v[:1] }).KeyBy("by-value", func(v string) string { return v }).
+			Window(window.Tumbling(10 * time.Second)).Count("counts").To("out")
+		n := s.start("a", top, nil, func(cfg *engine.Config) { cfg.QueueBytes = 3 << 20 })
+		s.await("the end", func() bool {
+			for p := range int32(4) {
+				if w, ok := n.mark("by-value", p); !ok || w.W < 596_000 {
+					return false
+				}
+			}
+			return true
+		})
+		s.caughtUp("in")
+	})
 }

@@ -15,6 +15,7 @@ import (
 // runTask processes a task's records for one slice of time (step 1) and reports whether there was anything to do.
 func (w *worker) runTask(t *task, start time.Time) (worked bool) {
 	n := 0
+	t.holdsBack = false
 	maxIdle := w.e.cfg.MaxTaskIdle.Milliseconds()
 	nowMs := start.UnixMilli()
 	single := len(t.inputs) == 1
@@ -30,6 +31,7 @@ func (w *worker) runTask(t *task, start time.Time) (worked bool) {
 		if single {
 			if in = t.inputs[0]; t.proc.TooFarAhead(in.source) {
 				w.ahead.Store(true)
+				t.holdsBack = true
 				break
 			}
 		} else if in = t.pick(nowMs, maxIdle); in == nil {

@@ -32,6 +32,7 @@ type source struct {
 	local   map[topicPartition]*input
 	waiting atomic.Bool
 	resume  atomic.Bool // some paused partition has room again
+	tight   atomic.Bool // the queues are full of records that wait for others, see room.go
 }
 
 type topicPartition struct {
@@ -165,7 +166,7 @@ func (s *source) drained(in *input) {
 	if in.paused.Load() && in.q.bytes.Load() < s.pauseBytes()/2 && !s.resume.Swap(true) {
 		s.interrupt() // with all its partitions paused, a poll would wait for ever
 	}
-	if s.waiting.Load() && s.e.queued.Load() < s.e.cfg.QueueBytes/2 {
+	if s.waiting.Load() && (s.e.queued.Load() < s.e.cfg.QueueBytes/2 || s.resume.Load() || s.tight.Load() && in.q.bytes.Load() == 0) {
 		s.signal()
 	}
 }
@@ -175,8 +176,12 @@ func (s *source) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		s.commands()
 		if s.e.queued.Load() >= s.e.cfg.QueueBytes {
-			s.waitForRoom(ctx)
-			continue
+			if !s.waitForRoom(ctx) {
+				continue
+			}
+			s.makeWay()
+		} else {
+			s.tight.Store(false)
 		}
 		pctx, cancel := context.WithCancel(ctx)
 		s.mu.Lock()
@@ -200,26 +205,6 @@ func (s *source) loop(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// waitForRoom waits until the workers have taken half of what is queued.
-func (s *source) waitForRoom(ctx context.Context) {
-	s.waiting.Store(true)
-	defer s.waiting.Store(false)
-	for s.e.queued.Load() >= s.e.cfg.QueueBytes/2 && ctx.Err() == nil {
-		select {
-		case <-s.wake:
-		case <-ctx.Done():
-		case <-s.e.cfg.Clock.After(100 * time.Millisecond):
-			// A worker may have drained between the check and the flag.
-		}
-		s.mu.Lock()
-		pending := len(s.seeks) > 0
-		s.mu.Unlock()
-		if pending {
-			return
-		}
-	}
 }
 
 // commands refreshes the loop's view of the assignment and carries out seeks and resumes.

@@ -56,6 +56,7 @@ type task struct {
 	poison    map[topicPartition]poisoned
 	sealed    int64         // bytes of state in the sealed generation
 	growth    float64       // see dirtyBytes; 0: not known yet
+	holdsBack bool          // in its last slice, records waited for those of other partitions
 	dirty     bool          // something to commit: processed records, or moved positions
 	first     bool          // nothing committed yet by this task object
 	checkedBy *producer     // the incarnation whose open transactions were looked for
@@ -141,6 +142,7 @@ func (t *task) pick(now, maxIdle int64) *input {
 		}
 		if t.proc.TooFarAhead(in.source) {
 			t.worker.ahead.Store(true)
+			t.holdsBack = true
 			continue // the others catch up first
 		}
 		if ms := r.Timestamp.UnixMilli(); best == nil || ms < bestMs {
@@ -148,6 +150,7 @@ func (t *task) pick(now, maxIdle int64) *input {
 		}
 	}
 	if waiting {
+		t.holdsBack = t.holdsBack || best != nil
 		return nil
 	}
 	return best

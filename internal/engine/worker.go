@@ -36,6 +36,8 @@ type worker struct {
 
 	lows  []atomic.Int64 // by group, see align.go
 	ahead atomic.Bool    // a task waits for others to catch up
+	// starved: a task holds records back until others have come, as of the last round.
+	starved atomic.Bool
 
 	// The rest is the worker's own.
 	tasks   []*task
@@ -275,7 +277,7 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 	if w.flight != nil && (w.overFull() || w.limiter.reached(w.sinceCommit)) {
 		return false // the next generation is full; wait for the flight
 	}
-	worked := false
+	worked, starved := false, false
 	w.ahead.Store(false)
 	w.turn++
 	for i := range w.tasks {
@@ -286,6 +288,7 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 		w.current.Store(t)
 		ran := w.runTask(t, now)
 		w.current.Store(nil)
+		starved = starved || t.holdsBack
 		if ran {
 			worked = true
 			now = w.e.cfg.Clock.Now()
@@ -294,6 +297,7 @@ func (w *worker) work(ctx context.Context, now time.Time) bool {
 			break
 		}
 	}
+	w.starved.Store(starved)
 	w.showLows()
 	return worked
 }
