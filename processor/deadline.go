@@ -76,8 +76,12 @@ func (o *windowed[K, V, A]) arm(c *Context, kind window.Arm, b window.Bounds) in
 	return at
 }
 
-// tick implements ticks: it shows what is due.
+// tick implements ticks: it shows what is due. While an advance is interrupted nothing is: that a window has fired shows in
+// the watermark, which the node has only when the advance is done.
 func (o *windowed[K, V, A]) tick(c *Context, now int64) (int64, error) {
+	if o.pending {
+		return now, nil
+	}
 	if o.rearm {
 		o.rearm = false
 		if err := o.findArmed(c, now); err != nil {

@@ -202,8 +202,11 @@ func (o *sessions[K, V, A]) arm(c *Context, kind window.Arm, b window.Bounds) in
 	return at
 }
 
-// tick implements ticks: it shows what is due.
+// tick implements ticks: it shows what is due. While an advance is interrupted nothing is, see windowed.tick.
 func (o *sessions[K, V, A]) tick(c *Context, now int64) (int64, error) {
+	if o.fire.done.ok || o.shut.done.ok {
+		return now, nil
+	}
 	if o.rearm {
 		o.rearm = false
 		if err := o.findArmed(c, now); err != nil {

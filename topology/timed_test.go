@@ -2,11 +2,14 @@ package topology_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/watermark"
+	"github.com/tidemark/tidemark/window"
 )
 
 // firings is how many firings the driver asks for at a time: few, so that advances are interrupted.
@@ -150,4 +153,46 @@ func (d *driver) counters(operator string) processor.Counters {
 		}
 	}
 	return processor.Counters{}
+}
+
+// A deadline that comes while the firings of a watermark are interrupted waits for their end: the rows of windows that
+// have fired do not say so before. The same after a commit in between, and after a restart from that.
+func TestDeadlineWithinFirings(t *testing.T) {
+	for _, w := range []window.Window{window.Tumbling(10 * ms), window.Session(5 * ms)} {
+		for _, between := range []string{"nothing", "a commit", "a restart"} {
+			d := windows(t, 0, w, window.AllowedLateness(time.Second), window.Early(window.Every(100*ms)), window.OnClose(window.Always))
+			d.feeds(t, "in", at(1, "a"), at(2, "b"), at(3, "c"))
+			dt := d.tasks["n"]
+			r := at(25, "z")
+			r.Topic = "in"
+			if err := dt.task.Process(0, &r); err != nil {
+				t.Fatal(err)
+			}
+			if done, err := dt.task.Advance(1); done || err != nil {
+				t.Fatal(done, err)
+			}
+			if between != "nothing" {
+				d.commits(t)
+			}
+			if between == "a restart" {
+				if err := errors.Join(dt.task.Pause(), dt.task.Close(), dt.build()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.tick(t, 1000)
+			if err := dt.advance(); err != nil {
+				t.Fatal(err)
+			}
+			d.tick(t, 2000)
+			var first []string
+			for _, p := range d.panes() {
+				if !strings.HasPrefix(p, "+z") {
+					first = append(first, strings.SplitN(p, "=", 2)[1])
+				}
+			}
+			if got := strings.Join(first, ", "); got != "1 ON_TIME#0, 1 ON_TIME#0, 1 ON_TIME#0" {
+				t.Errorf("%s, %s in between: %s", w, between, got)
+			}
+		}
+	}
 }
