@@ -19,6 +19,7 @@ type WindowedConfig[K, V, A any] struct {
 	Op     Op             // its operator
 	Store  string         // id of its store
 	Blocks string         // id of the store of merged slices, if it is kept by slices: see CanSlice
+	Times  string         // id of the store of record times; sliding windows need it
 	Node   *Node          // its watermark
 	Window *window.Config // its windows, triggers and lateness
 	Key    codec.Codec[K] // decodes the key for what follows a firing; nil if nothing there uses it
@@ -47,6 +48,17 @@ func NewWindowed[K, V, A any](s *store.State, a WindowedConfig[K, V, A]) (Func[K
 	if a.Blocks != "" {
 		return newSliced(s, a)
 	}
+	o, err := openWindowed(s, a)
+	if err != nil {
+		return nil, err
+	}
+	if a.Window.Window.Kind() == window.KindSliding {
+		return newSliding(s, o)
+	}
+	return o.process, nil
+}
+
+func openWindowed[K, V, A any](s *store.State, a WindowedConfig[K, V, A]) (*windowed[K, V, A], error) {
 	view, err := store.WindowViewOf(s, a.Store, codec.Codec[cell[A]](a.codec()))
 	if err != nil {
 		return nil, fmt.Errorf("processor: %w", err)
@@ -57,7 +69,7 @@ func NewWindowed[K, V, A any](s *store.State, a WindowedConfig[K, V, A]) (Func[K
 		a.Node.ticks = o
 		o.rearm = true
 	}
-	return o.process, nil
+	return o, nil
 }
 
 // windowed is an aggregate over windows that do not depend on the records: one row per window and key. Rows lie in the
@@ -78,6 +90,9 @@ type windowed[K, V, A any] struct {
 	rows           *store.Cursor[cell[A]] // of the window that ends at atEnd, nil while none is open
 	armed          deadlines
 	rearm          bool // the deadlines are to be found again
+	// seed gives a new window what it holds without the record in hand, nil if that is nothing. It reports whether the
+	// record is not one of the window.
+	seed func(c *Context, b window.Bounds, v *cell[A], have *bool) (alone bool, err error)
 }
 
 // process folds a record into its windows.
@@ -89,11 +104,18 @@ func (o *windowed[K, V, A]) process(c *Context, k K, v V) error {
 	}
 	w := o.Node.w
 	o.bounds = o.Window.Window.Assign(o.bounds[:0], c.time)
-	folded, refused := false, window.Accepted
+	_, err := o.addTo(c, k, v, w)
+	return err
+}
+
+// addTo folds a record into the windows in bounds that take it. If none does, it is refused.
+func (o *windowed[K, V, A]) addTo(c *Context, k K, v V, w int64) (folded bool, err error) {
+	n := &c.counters[o.Op]
+	refused := window.Accepted
 	for _, b := range o.bounds {
 		why, err := o.add(c, k, v, b, w)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if why != window.Accepted {
 			refused = why
@@ -107,11 +129,11 @@ func (o *windowed[K, V, A]) process(c *Context, k K, v V) error {
 		n.Folded++
 	case refused != window.Accepted:
 		b := o.bounds[len(o.bounds)-1]
-		return c.refuse(o.Op, lateFor(o.Window, b, refused, c.judge(o.Window, w)))
+		return false, c.refuse(o.Op, lateFor(o.Window, b, refused, c.judge(o.Window, w)))
 	default:
 		n.Folded++ // in a gap between windows: there is nothing to add it to
 	}
-	return nil
+	return folded, nil
 }
 
 // judge returns the watermark that a refusal is explained by: under Origin the record's own may be the higher one.
@@ -157,8 +179,16 @@ func (o *windowed[K, V, A]) add(c *Context, k K, v V, b window.Bounds, w int64) 
 		}
 	}
 	have := row.Present && (o.Window.Mode != window.ModeDiscarding || dirty && !d.Settled)
+	alone := false // the record is not in the window
+	if !row.Present && o.seed != nil {
+		if alone, err = o.seed(c, b, &cell, &have); err != nil {
+			return 0, err
+		}
+	}
 	c.op = o.Op
-	if cell.Acc, err = o.fold(c, k, cell.Acc, have, v); err != nil {
+	if alone {
+		// What the window holds was there before.
+	} else if cell.Acc, err = o.fold(c, k, cell.Acc, have, v); err != nil {
 		return 0, c.fail(o.Op, StageUser, err)
 	}
 	var f firing[A]
@@ -220,15 +250,11 @@ func (o *windowed[K, V, A]) due() int64 {
 // earliest looks up the earliest time after w at which a window fires or closes.
 func (o *windowed[K, V, A]) earliest(w int64) int64 {
 	t := int64(math.MaxInt64)
-	o.ends = o.view.Ends(o.ends[:0], math.MinInt64, math.MaxInt64)
-	for _, end := range o.ends {
-		b := o.Window.Window.Of(end)
-		if b.Last() > w {
-			return min(t, b.Last())
-		}
-		if clean := o.Window.Cleanup(b); clean > w {
-			t = min(t, clean)
-		}
+	if end, ok := o.view.NextEnd(o.Window.CompleteEnd(w)); ok {
+		t = o.Window.Window.Of(end).Last()
+	}
+	if end, ok := o.view.NextEnd(o.Window.ExpiredEnd(w)); ok {
+		t = min(t, o.Window.Cleanup(o.Window.Window.Of(end)))
 	}
 	return t
 }
@@ -243,17 +269,28 @@ type visit struct {
 // of the same time is closed.
 func (o *windowed[K, V, A]) visits(from, to int64) []visit {
 	var list []visit
-	o.ends = o.view.Ends(o.ends[:0], math.MinInt64, o.Window.CompleteEnd(to))
+	fired := o.Window.CompleteEnd(from)
+	o.ends = o.view.Ends(o.ends[:0], next(fired), o.Window.CompleteEnd(to))
 	for _, end := range o.ends {
-		b := o.Window.Window.Of(end)
-		if t := b.Last(); t > from {
-			list = append(list, visit{t, end})
-		} else if t := o.Window.Cleanup(b); t > from && t <= to && !o.Window.ClosesSilently() {
-			list = append(list, visit{t, end})
+		list = append(list, visit{o.Window.Window.Of(end).Last(), end})
+	}
+	if !o.Window.ClosesSilently() {
+		// Those that fire now are closed by that, if it is time.
+		o.ends = o.view.Ends(o.ends[:0], next(o.Window.ExpiredEnd(from)), min(fired, o.Window.ExpiredEnd(to)))
+		for _, end := range o.ends {
+			list = append(list, visit{o.Window.Cleanup(o.Window.Window.Of(end)), end})
 		}
 	}
 	slices.SortFunc(list, func(a, b visit) int { return cmp.Or(cmp.Compare(a.at, b.at), -cmp.Compare(a.end, b.end)) })
 	return list
+}
+
+// next returns the end after one up to which everything has been done.
+func next(end int64) int64 {
+	if end == math.MaxInt64 {
+		return end
+	}
+	return end + 1
 }
 
 // advance implements fires.

@@ -97,6 +97,24 @@ func (w *WindowView[V]) Ends(dst []int64, from, to int64) []int64 {
 	return dst
 }
 
+// NextEnd returns the first end after that one at which Ends lists a window.
+func (w *WindowView[V]) NextEnd(after int64) (end int64, ok bool) {
+	if after == math.MaxInt64 {
+		return 0, false
+	}
+	from := after + 1
+	if f := w.v.floor; len(f) > 8 {
+		return 0, false
+	} else if len(f) == 8 {
+		from = max(from, timeAt(f))
+	}
+	i, _ := slices.BinarySearch(w.ends, from)
+	if i == len(w.ends) {
+		return 0, false
+	}
+	return w.ends[i], true
+}
+
 // Expire drops all windows with an end up to that one, from now on: nothing of them can be read or written. It takes
 // constant time and writes nothing to the changelog; a smaller end than before does nothing. Rollback undoes it.
 func (w *WindowView[V]) Expire(end int64) {

@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	"github.com/tidemark/tidemark/processor"
-	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/window"
 )
 
@@ -130,10 +129,12 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	} else {
 		declareWindows(n, id, s.k, v, w.c)
 	}
+	times := ""
 	if w.c.Window.Kind() == window.KindSliding {
-		n.t.problems.node(n, "%s windows are not offered: use window.Hopping or window.Session", w.c.Window.Kind())
+		times = id + "-times"
+		declareTimes(n, times, s.k, v, w.c)
 	}
-	if w.c.Window.Kind() == window.KindSession {
+	if k := w.c.Window.Kind(); k == window.KindSession || k == window.KindSliding {
 		n.checks = append(n.checks, func(p *problems) {
 			if fold().merge == nil {
 				p.node(n, "%s windows merge: the folding needs Merge", w.c.Window.Kind())
@@ -143,21 +144,21 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	needsUndo(n, s.n, fold)
 	n.compile = func(b *compiler) any {
 		if o.preAggregate {
-			return compileWindowed(b, n, s.k, v, w.c, blocks, merging(fold()))
+			return compileWindowed(b, n, s.k, v, w.c, blocks, times, merging(fold()))
 		}
-		return compileWindowed(b, n, s.k, v, w.c, blocks, fold())
+		return compileWindowed(b, n, s.k, v, w.c, blocks, times, fold())
 	}
 	return &Panes[K, A]{n, s.k, v}
 }
 
-func compileWindowed[K, V, A any](b *compiler, n *node, k *encoding[K], v *encoding[A], c window.Config, blocks string, f folding[K, V, A]) any {
+func compileWindowed[K, V, A any](b *compiler, n *node, k *encoding[K], v *encoding[A], c window.Config, blocks, times string, f folding[K, V, A]) any {
 	vc, err := v.get()
 	if err != nil {
 		b.fail(n.name(), err)
 		return processor.Func[K, V](nil)
 	}
 	a := processor.WindowedConfig[K, V, A]{
-		Op: b.op(n), Store: n.id, Blocks: blocks, Node: b.times[n], Window: &c, Value: vc,
+		Op: b.op(n), Store: n.id, Blocks: blocks, Times: times, Node: b.times[n], Window: &c, Value: vc,
 		Step: f.step, Merge: f.merge, Undo: f.undo,
 		Next: panesOut[K, A](b, n),
 	}
@@ -180,30 +181,6 @@ type Panes[K, A any] struct {
 	n *node
 	k *encoding[K]
 	v *encoding[A]
-}
-
-// declareWindows adds the store of a windowed aggregate.
-func declareWindows[K, A any](n *node, id string, k *encoding[K], v *encoding[A], c window.Config) {
-	d := declare(n, id, k, v)
-	base := d.spec
-	d.spec = func() store.Spec {
-		s := base()
-		// Rows written for other windows are not readable as these.
-		s.ValueSchema += " in " + c.StateString()
-		if w := c.Window; w.Kind() == window.KindSession {
-			s.Kind, s.Layout = store.Session, store.SessionLayout(true)
-		} else {
-			s.Kind = store.Window
-			startOf := func(end int64) int64 { return w.Of(end).Start }
-			endOf := func(start int64) int64 { return w.StartingAt(start).End }
-			if w.Kind() == window.KindCumulate {
-				// Windows share their starts, and Kafka Streams has none of the kind: the end names them.
-				startOf, endOf = func(end int64) int64 { return end }, func(start int64) int64 { return start }
-			}
-			s.Layout = store.WindowLayout(startOf, endOf, true)
-		}
-		return s
-	}
 }
 
 // panesOut returns what follows a windowed aggregate, nil for nothing.

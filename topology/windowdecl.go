@@ -7,6 +7,30 @@ import (
 	"github.com/tidemark/tidemark/window"
 )
 
+// declareWindows adds the store of a windowed aggregate.
+func declareWindows[K, A any](n *node, id string, k *encoding[K], v *encoding[A], c window.Config) {
+	d := declare(n, id, k, v)
+	base := d.spec
+	d.spec = func() store.Spec {
+		s := base()
+		// Rows written for other windows are not readable as these.
+		s.ValueSchema += " in " + c.StateString()
+		if w := c.Window; w.Kind() == window.KindSession {
+			s.Kind, s.Layout = store.Session, store.SessionLayout(true)
+		} else {
+			s.Kind = store.Window
+			startOf := func(end int64) int64 { return w.Of(end).Start }
+			endOf := func(start int64) int64 { return w.StartingAt(start).End }
+			if w.Kind() == window.KindCumulate {
+				// Windows share their starts, and Kafka Streams has none of the kind: the end names them.
+				startOf, endOf = func(end int64) int64 { return end }, func(start int64) int64 { return start }
+			}
+			s.Layout = store.WindowLayout(startOf, endOf, true)
+		}
+		return s
+	}
+}
+
 // declareSlices adds the stores of a windowed aggregate that is kept by slices: its rows are those of Kafka Streams'
 // windows of the size of a slice.
 func declareSlices[K, A any](n *node, id, blocks string, k *encoding[K], v *encoding[A], c window.Config) {
@@ -27,6 +51,17 @@ func declareSlices[K, A any](n *node, id, blocks string, k *encoding[K], v *enco
 		s.ID, s.Kind, s.Changelog, s.Derived = blocks, store.Window, false, true
 		s.ValueSchema += " in blocks of " + w.String()
 		return s
+	})
+}
+
+// declareTimes adds the store of the record times of an aggregate over sliding windows.
+func declareTimes[K, A any](n *node, times string, k *encoding[K], v *encoding[A], c window.Config) {
+	n.t.claimID(n, times, "store")
+	declareStore[K, A](n, times, idStore{}, func() store.Spec {
+		return store.Spec{
+			ID: times, Kind: store.Session, KeySchema: k.schema(), ValueSchema: v.schema() + " at a time, for " + c.StateString(),
+			Changelog: true, Layout: store.SessionLayout(true),
+		}
 	})
 }
 
