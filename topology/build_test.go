@@ -4,9 +4,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidemark/tidemark/codec"
 	"github.com/tidemark/tidemark/topology"
+	"github.com/tidemark/tidemark/window"
 )
 
 func self(v string) string { return v }
@@ -165,6 +167,13 @@ func TestBuildErrors(t *testing.T) {
 			s.Process("wrong", func(topology.Emitter[int64, string], topology.Record[string, string]) error { return nil },
 				topology.KeepsKey()).To("out")
 		}, []string{`n: process "p" may have changed the key`, `wrong: promises to keep keys, but takes string and emits int64`}},
+		{"A-MAX-RETRACT: retractions into a function that cannot take a value back", func(top *topology.Topology) {
+			in := top.Stream[string, int64]("in").Timestamps(nil)
+			p := in.Window(window.Tumbling(time.Minute), window.Retracting()).Sum("sums", func(v int64) int64 { return v })
+			s := p.Map(func(p topology.Pane[string, int64]) int64 { return p.Value })
+			s.KeyBy("by", func(v int64) string { return "all" }).Aggregate("max", topology.Fold(func(a, v int64) int64 { return max(a, v) }))
+			s.KeyBy("by-2", func(v int64) string { return "all" }).Window(window.Tumbling(time.Hour)).Max("max-2", func(v int64) int64 { return v })
+		}, []string{`max: its input retracts results: the folding needs Undo`, `max-2: its input retracts results: the folding needs Undo`}},
 		{"merge of different key encodings", func(top *topology.Topology) {
 			a := top.Stream[string, string]("a")
 			b := top.Stream("b", topology.With[string, string](quoted{}, nil))
