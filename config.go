@@ -25,7 +25,7 @@ type Config struct {
 	// Brokers are the addresses of some brokers, host:port. Required.
 	Brokers []string
 	// CacheBytes is the memory for state, in bytes: decoded rows, committed rows on their way to disk, and the
-	// block cache. Rows with uncommitted changes come on top, see MaxUncommittedBytes. The block cache, a quarter, is
+	// block cache. Rows with uncommitted changes come on top, see MaxUncommittedBytes. The block cache, an eighth, is
 	// outside of Go's heap in programs built with cgo: set GOMEMLIMIT as much lower there. Default: 256 MiB.
 	CacheBytes int64
 	// CommitInterval is the time between commits. Shorter means earlier visible results, longer less work for

@@ -52,7 +52,7 @@ func memory(ctx context.Context, args []string) error {
 	caches := *cache + 2*int64(workers)**uncommitted
 	limit := caches + *extra/2
 	if cgo() {
-		limit -= *cache / 4 // the block cache is not on Go's heap
+		limit -= *cache / 8 // the block cache is not on Go's heap
 	}
 	b, done, err := open(ctx, o)
 	if err != nil {
