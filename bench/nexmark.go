@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tidemark/tidemark/bench/internal/workload"
 	"github.com/tidemark/tidemark/bench/nexmark"
@@ -73,7 +73,7 @@ func runNexmark(ctx context.Context, args []string) error {
 	if err := b.recreate(ctx, nexmark.Input); err != nil {
 		return err
 	}
-	records, err := nexmark.Load(ctx, []string{b.addr}, workload.Partitions, nexmark.Generate(in), nexmark.End(in))
+	records, err := nexmark.Load(ctx, workload.Partitions, nexmark.Generate(in), nexmark.End(in), kgo.SeedBrokers(b.addr))
 	if err != nil {
 		return err
 	}
@@ -121,16 +121,21 @@ func (b *bench) measureQuery(ctx context.Context, q nexmark.Query, in nexmark.Op
 	}
 	pid := c.cmd.Process.Pid
 	samples := []sample{b.sample(pid, 0)}
-	if samples, err = b.followInput(ctx, c, group, records, samples); err == nil {
-		err = b.finishQuery(ctx, q, group)
+	for at := samples[0]; at.records < records; {
+		n, ok := <-c.progress
+		if !ok {
+			return nil, errors.Join(errors.New("it ended before its input"), c.cmd.Wait())
+		}
+		at = b.sample(pid, n)
+		samples = append(samples, at)
 	}
-	if err != nil {
+	if err := b.finishQuery(ctx, q, group); err != nil {
 		return nil, errors.Join(err, c.stop(syscall.SIGKILL))
 	}
 	first, read, last := samples[0], samples[len(samples)-1], b.sample(pid, records)
 	warm := at(samples, int64(b.warm*float64(records)))
 	r.WallS = last.at.Sub(first.at).Seconds()
-	r.Rate = float64(records-warm.records) / read.at.Sub(warm.at).Seconds()
+	r.Rate = float64(read.records-warm.records) / read.at.Sub(warm.at).Seconds()
 	r.PerCore = float64(records) / (last.app - first.app)
 	r.SteadyPerCore = float64(records-warm.records) / (last.app - warm.app)
 	r.BrokerCPU = (last.broker - first.broker) / (float64(records) / 1e6)
@@ -149,40 +154,6 @@ func (b *bench) measureQuery(ctx context.Context, q nexmark.Query, in nexmark.Op
 	return r, nil
 }
 
-// followInput takes samples until the group has committed the whole input.
-func (b *bench) followInput(ctx context.Context, c *child, group string, records int64, samples []sample) ([]sample, error) {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case _, ok := <-c.progress:
-			if !ok {
-				return nil, errors.New("it ended before its input")
-			}
-			continue
-		case <-ctx.Done():
-			return nil, fmt.Errorf("input not read: %w", ctx.Err())
-		case <-tick.C:
-		}
-		committed, err := b.adm.FetchOffsets(ctx, group)
-		if err != nil {
-			continue // there is no group yet, or it is being formed
-		}
-		n := int64(0)
-		committed.Each(func(o kadm.OffsetResponse) {
-			if o.Topic == nexmark.Input {
-				n += max(o.At, 0)
-			}
-		})
-		if n != samples[len(samples)-1].records {
-			samples = append(samples, b.sample(c.cmd.Process.Pid, n))
-		}
-		if n >= records {
-			return samples, nil
-		}
-	}
-}
-
 // finishQuery waits until all results are there.
 func (b *bench) finishQuery(ctx context.Context, q nexmark.Query, group string) error {
 	if q.ByClock {
@@ -198,7 +169,7 @@ func (b *bench) finishQuery(ctx context.Context, q nexmark.Query, group string) 
 
 // verifyQuery compares the output of a query with that of its evaluator and returns how many rows it has.
 func (b *bench) verifyQuery(ctx context.Context, q nexmark.Query, in nexmark.Options) (rows int64, err error) {
-	read := func(fn func(nexmark.Row)) error { return nexmark.Read(ctx, []string{b.addr}, q.Output(), fn) }
+	read := func(fn func(nexmark.Row)) error { return nexmark.Read(ctx, q.Output(), fn, kgo.SeedBrokers(b.addr)) }
 	if q.ByClock {
 		p := nexmark.NewPeriods(nexmark.Generate(in))
 		if err := read(func(r nexmark.Row) { rows++; p.Add(r) }); err != nil {

@@ -41,7 +41,7 @@ func expected(q Query, input iter.Seq2[int64, Event]) []Row {
 func drive(t *testing.T, q Query, events []Event, end Event, rnd *rand.Rand, o tidemarktest.Options, pace int64, crash int) (rows []Row, input []arrival) {
 	t.Helper()
 	o.Start = time.UnixMilli(start + rnd.Int64N(20_000))
-	d := tidemarktest.New(t, q.Topology("nexmark"), o)
+	d := tidemarktest.New(t, q.Topology("nexmark", nil), o)
 	in := tidemarktest.Input[[]byte, Event](d, Input, topology.With(codec.Bytes(), Codec()))
 	send := func(e Event, partition int) {
 		input = append(input, arrival{d.Now().UnixMilli(), e})

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/tidemark/tidemark"
 	"github.com/tidemark/tidemark/internal/embedded"
 )
@@ -31,11 +33,11 @@ func TestEngine(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			n, err := Load(t.Context(), b.Addrs(), partitions, Generate(o), End(o))
+			n, err := Load(t.Context(), partitions, Generate(o), End(o), kgo.SeedBrokers(b.Addrs()...))
 			if err != nil || n != int64(o.Events)+partitions {
 				t.Fatalf("%d records are loaded: %v", n, err)
 			}
-			app, err := tidemark.New(q.Topology("nexmark"), tidemark.Config{Brokers: b.Addrs(), CommitInterval: 20 * time.Millisecond})
+			app, err := tidemark.New(q.Topology("nexmark", nil), tidemark.Config{Brokers: b.Addrs(), CommitInterval: 20 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +45,7 @@ func TestEngine(t *testing.T) {
 			go func() { ended <- app.Run(context.Background()) }()
 			want := expected(q, AtOnce(Generate(o)))
 			read := func() (rows []Row) {
-				if err := Read(t.Context(), b.Addrs(), q.Output(), func(r Row) { rows = append(rows, r) }); err != nil {
+				if err := Read(t.Context(), q.Output(), func(r Row) { rows = append(rows, r) }, kgo.SeedBrokers(b.Addrs()...)); err != nil {
 					t.Error(err)
 				}
 				return rows

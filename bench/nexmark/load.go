@@ -9,18 +9,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Load writes an input to its topic, which must exist with so many partitions and be empty: the events to the partitions
-// in turn, and its end to every one. Timestamps are the event times. It returns the number of records.
-func Load(ctx context.Context, addrs []string, partitions int, events iter.Seq[Event], end Event) (records int64, err error) {
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(addrs...),
+// Load writes an input to its topic, which must exist with so many partitions: the events to the partitions in turn, and
+// its end to every one. Timestamps are the event times. It returns the number of records.
+func Load(ctx context.Context, partitions int, events iter.Seq[Event], end Event, client ...kgo.Opt) (records int64, err error) {
+	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerBatchMaxBytes(512<<10),
+		kgo.ProducerBatchMaxBytes(512 << 10),
 		kgo.MaxBufferedRecords(200_000),
-		kgo.ProducerLinger(5*time.Millisecond),
-		kgo.MetadataMinAge(100*time.Millisecond),
-	)
+		kgo.ProducerLinger(5 * time.Millisecond),
+		kgo.MetadataMinAge(100 * time.Millisecond),
+	}, client...)...)
 	if err != nil {
 		return 0, fmt.Errorf("nexmark: load: %w", err)
 	}

@@ -70,14 +70,15 @@ func Find(name string) (Query, error) {
 // Output returns the topic of the results.
 func (q Query) Output() string { return "nexmark." + q.Name }
 
-// Topology returns the query as an app.
-func (q Query) Topology(app string) *topology.Topology {
+// Topology returns the query as an app. watch, unless nil, is shown every event.
+func (q Query) Topology(app string, watch func(Event)) *topology.Topology {
 	t := topology.New(app)
-	bids := t.Stream[[]byte, Event](Input, topology.With(codec.Bytes(), Codec())).
-		Timestamps(Event.When, watermark.OutOfOrderness(patience)).
-		Filter(Event.isBid).
-		Map(Event.bid)
-	q.declare(bids, q.Output())
+	events := t.Stream[[]byte, Event](Input, topology.With(codec.Bytes(), Codec())).
+		Timestamps(Event.When, watermark.OutOfOrderness(patience))
+	if watch != nil {
+		events = events.Peek(watch)
+	}
+	q.declare(events.Filter(Event.isBid).Map(Event.bid), q.Output())
 	return t
 }
 

@@ -8,10 +8,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Read calls fn for every committed record of a topic up to its present end. Rows are those of kgo: fn may keep them.
-func Read(ctx context.Context, addrs []string, topic string, fn func(Row)) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
+// Read calls fn for every committed record of a topic up to its present end. fn may keep the rows.
+func Read(ctx context.Context, topic string, fn func(Row), client ...kgo.Opt) error {
+	cl, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords(),
+	}, client...)...)
 	if err != nil {
 		return fmt.Errorf("nexmark: read: %w", err)
 	}
