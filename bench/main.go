@@ -7,6 +7,7 @@
 //	go run ./bench restart   time from kill -9 and restart to the first new result
 //	go run ./bench restore   restore from the changelogs, against a bare loop
 //	go run ./bench memory    peak memory of writing, standing still and restoring
+//	go run ./bench units     single mechanisms of one task, without a broker
 //	go run ./bench nexmark   queries of the Nexmark suite: go run ./bench nexmark -q q0,q5 -n 1000000
 //
 // Without -brokers it starts a real broker on loopback, which needs Java 17 and, for the first start, Maven. On another
@@ -58,6 +59,8 @@ func dispatch(ctx context.Context, args []string) error {
 			return memory(ctx, args[1:])
 		case "compare":
 			return compare(ctx, args[1:])
+		case "units":
+			return units(ctx, args[1:])
 		case "nexmark":
 			return runNexmark(ctx, args[1:])
 		case "nexmark-app":

@@ -28,6 +28,7 @@ type blocks[A any] struct {
 	built  *store.WindowView[A] // by end of the block and level | key
 	merge  func(a, b A) A
 	levels int
+	cache  blockCache[A]
 	ends   []int64 // of slices that may hold rows
 	buf    []byte
 	parts  []block
@@ -66,6 +67,7 @@ func (o *blocks[A]) add(key []byte, s window.Bounds, time, w int64, fold func(ac
 		return err
 	}
 	at := o.w.SliceIndex(s.End)
+	o.cache.drop(block{0, at})
 	for l := 1; l <= o.levels; l++ {
 		b := block{l, (at + 1<<l - 1) >> l << l}
 		if ok, err := o.complete(b); err != nil {
@@ -73,6 +75,7 @@ func (o *blocks[A]) add(key []byte, s window.Bounds, time, w int64, fold func(ac
 		} else if !ok {
 			continue
 		}
+		o.cache.drop(b)
 		row, err := o.built.Row(o.w.SliceEnd(b.last), o.key(l, key))
 		if err != nil {
 			return err
@@ -127,6 +130,9 @@ func (o *blocks[A]) expire(w int64) {
 	end := o.w.SlicesDone(w)
 	o.slices.Expire(end)
 	o.built.Expire(end)
+	if end > -maxSliced && end < maxSliced {
+		o.cache.expire(o.w.SliceIndex(end))
+	}
 }
 
 // cover returns the blocks of a window, oldest first, and makes those that are missing. It is not ready when the budget
@@ -134,6 +140,7 @@ func (o *blocks[A]) expire(w int64) {
 func (o *blocks[A]) cover(b window.Bounds, left *budget) (parts []block, ready bool, err error) {
 	o.ends = o.slices.Ends(o.ends[:0], b.Start+1, b.End)
 	o.parts = o.parts[:0]
+	o.cache.turn++
 	last := o.w.SliceIndex(b.End)
 	for at := o.w.SliceIndex(b.Start); at < last; {
 		l := o.levels
@@ -244,6 +251,15 @@ func (o *blocks[A]) open(parts []block, first []byte) (*merged[A], error) {
 	m := &merged[A]{merge: o.merge, runs: make([]run[A], 0, len(parts))}
 	for _, p := range parts {
 		r := run[A]{level: p.level}
+		if list := o.cache.get(p); list != nil {
+			r.list, r.next = list, list.from(first)
+			r.advance()
+			m.runs = append(m.runs, r)
+			continue
+		}
+		if first == nil {
+			r.cache, r.of, r.record = &o.cache, p, &rowList[A]{}
+		}
 		var err error
 		if end := o.w.SliceEnd(p.last); p.level == 0 {
 			r.rows, err = o.slices.ScanEndFrom(end, first)
