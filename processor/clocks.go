@@ -206,6 +206,10 @@ func (t *Task) Advance(firings int) (done bool, err error) {
 // Start tells the task the processing time at which it begins. The first Tick comes soon after.
 func (t *Task) Start(now int64) { t.now, t.started, t.nextTick = now, now, now }
 
+// SetNow tells the task the processing time in ms before it processes records, so that what they set is due a while from
+// now and not from the last Tick. What is due waits for Tick. A time before the last one counts as that.
+func (t *Task) SetNow(now int64) { t.now = max(t.now, now) }
+
 // Pause closes what an Advance that is not done holds open in the state. Flush does it; who rolls the state back calls it
 // before.
 func (t *Task) Pause() error {

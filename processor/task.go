@@ -23,7 +23,7 @@ type Task struct {
 	tickers   []ticks // operators without a watermark that do something when processing time passes
 	moved     bool
 	started   int64 // processing time at Start
-	now       int64 // processing time of the last Tick
+	now       int64 // processing time as of the last Tick or SetNow
 	nextTick  int64
 	elsewhere int64 // see AlignTo
 }

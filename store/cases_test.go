@@ -116,6 +116,11 @@ func TestRetentionRead(t *testing.T) {
 	if err := it.Close(); err != nil || n != 1 {
 		t.Errorf("%d rows in the DB, want 1, %v", n, err)
 	}
+	// What has expired stays so in the next life of the state.
+	w = must[*WindowView[int64]](t)(WindowViewOf(openWith(t, s.db, Spec{ID: "w", Kind: Window, Changelog: true}), "w", codec.Int64()))
+	if _, err := w.Row(10, []byte("k")); err != ErrExpired {
+		t.Errorf("row after a restart: %v", err)
+	}
 }
 
 // D-DEDUP-GROWTH: a million ids over ten hours with a time to live of one: the live ones stay bounded.

@@ -25,7 +25,7 @@ import (
 //	           where T is each, none, after N, every D, aligned D, or two of them with or between
 //	aggregate  count, min, max
 //	shape      shuffled (behind a KeyBy), merged (topics in and other), two-stage SIZE (the panes by their last letter in
-//	           windows of that size), tail (what has been behind a window goes through a count)
+//	           windows of that size), chained SIZE (the panes in windows of that size, in the same task)
 func find(name string) (*tidemarktest.Scenario, error) {
 	if s, ok := fixed()[name]; ok {
 		s.Name = name
@@ -80,7 +80,7 @@ type maker struct {
 	time                             []watermark.Option
 	aggregate                        string
 	shuffled, merged, payload, retra bool
-	second                           time.Duration
+	second, chained                  time.Duration
 }
 
 func length(s string) (time.Duration, error) {
@@ -204,6 +204,8 @@ func (b *maker) term(verb string, args []string) (err error) {
 		b.merged = true
 	case "two-stage":
 		b.shuffled, b.second = true, d(0)
+	case "chained":
+		b.chained = d(0)
 	default:
 		err = fmt.Errorf("no such term")
 	}
@@ -267,6 +269,12 @@ func (b *maker) build() *topology.Topology {
 		panes.Values().
 			TryKeyBy("second", func(_ *topology.Context, k string, _ int64) (string, error) { return k[len(k)-1:], nil }).
 			Window(window.Tumbling(b.second), window.AllowedLateness(b.s.Lateness)).
+			Sum("totals", func(v int64) int64 { return v }).
+			To("totals")
+	}
+	if b.chained > 0 {
+		panes.Values().
+			Window(window.Tumbling(b.chained), window.AllowedLateness(b.s.Lateness)).
 			Sum("totals", func(v int64) int64 { return v }).
 			To("totals")
 	}

@@ -165,6 +165,9 @@ func (t *task) pick() *input {
 // run processes up to n records; a negative n means all there are. It reports whether it has done anything.
 func (t *task) run(n int) (bool, error) {
 	did := false
+	if t.sub.Timed {
+		t.proc.SetNow(t.c.now)
+	}
 	for {
 		t.listen()
 		if t.proc.Moved() {

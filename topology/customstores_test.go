@@ -122,6 +122,12 @@ func TestWallTTLWakes(t *testing.T) {
 	if d.tasks["kv"].task.Effects() == before || d.tasks["kv"].task.NextTick() != math.MaxInt64 {
 		t.Error("not dropped")
 	}
+	// The time to live counts from the write, not from the last tick.
+	d.tasks["kv"].task.SetNow(1000)
+	d.feeds(t, "in", rec(1, "k", "put 1"))
+	if next := d.tasks["kv"].task.NextTick(); next != 1010 {
+		t.Errorf("next tick at %d", next)
+	}
 }
 
 func TestTTLAgainstATwin(t *testing.T) {

@@ -159,7 +159,7 @@ func TestDedupAgainstATwin(t *testing.T) {
 		saved := twin{map[string][]int64{}, watermark.Unknown}
 		salted := strings.HasPrefix(name, "salted")
 		floor := func(x, y int64) int64 { return (x - ((x%y)+y)%y) / y }
-		top := int64(0)
+		top := int64(-5 * 3_600_000) // half of the times are before 1970
 		for range 4000 {
 			switch n := rng.IntN(100); {
 			case n < 3:
@@ -177,6 +177,9 @@ func TestDedupAgainstATwin(t *testing.T) {
 			at := top - int64(rng.IntN(9*60_000))/1000*1000
 			if rng.IntN(3) == 0 {
 				at = top
+			}
+			if at == -1 {
+				at = 0 // -1 is no time
 			}
 			key, id := fmt.Sprint("k", rng.IntN(2)), fmt.Sprint("i", rng.IntN(4))
 			want := fmt.Sprintf("out@%d %s=%s", at, key, id)

@@ -1,12 +1,14 @@
 package topology_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidemark/tidemark/processor"
+	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/topology"
 	"github.com/tidemark/tidemark/watermark"
 	"github.com/tidemark/tidemark/window"
@@ -86,6 +88,25 @@ func TestTumblingLateAndEarly(t *testing.T) {
 	d.expectPanes(t, "+a[0,10)=4 LATE#2")
 	d.feeds(t, "in", at(50, "z"), at(4, "a"))
 	d.expectPanes(t, "+z[10,20)=1 ON_TIME#0 last", "late expired@4 a=x")
+}
+
+// A changelog may bring windows back that have expired: they are dropped again before anybody sees them.
+func TestRestoreDropsExpired(t *testing.T) {
+	d := windows(t, 0, window.Tumbling(10*ms))
+	logs := map[string]changelog{}
+	d.feeds(t, "in", at(1, "a"), at(12, "b"))
+	d.commitTo(t, logs)
+	d.feeds(t, "in", at(35, "z"))
+	d.commitTo(t, logs)
+	d.restore(t, logs)
+	dt := d.tasks["n"]
+	if err := errors.Join(dt.state.Seal(func(store.Change) error { return nil }), dt.state.Commit([]byte("p"), 0)); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	if err := dt.state.Rows(0, func(_, _ []byte) { left++ }); err != nil || left != 1 {
+		t.Errorf("%d rows are left, %v", left, err)
+	}
 }
 
 func TestSessionsMerge(t *testing.T) {

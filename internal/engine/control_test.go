@@ -42,35 +42,47 @@ func isControl(r *kgo.Record) bool {
 	return len(r.Headers) == 1 && r.Headers[0].Key == watermark.ControlHeader
 }
 
-// A control record is the last record of its transaction in every partition, so that what it speaks of has been read.
+// A control record is the last record of its transaction in every partition, so that what it speaks of has been read: what
+// is sent record by record, and what a flush sends.
 func TestControlRecordsComeLast(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
-		kept := func(c *engine.Config) { c.PurgeInterval = time.Hour }
-		s.start("a", shuffled(), nil, kept)
-		s.start("b", shuffled(), nil, kept)
-		now := 0
-		s.beat(&now, 20, 0, 1)
-		s.caughtUp("in")
-		controls := 0
-		for p := range int32(2) {
-			last := make(map[int64]bool) // by producer: its transaction has had its control record here
-			for _, r := range s.raw(shuffle, p) {
-				switch {
-				case r.Attrs.IsControl():
-					delete(last, r.ProducerID)
-				case isControl(r):
-					controls++
-					last[r.ProducerID] = true
-				case last[r.ProducerID]:
-					t.Errorf("record %d of partition %d comes behind the control record of its transaction", r.Offset, p)
+	for _, combine := range []bool{false, true} {
+		t.Run(fmt.Sprintf("combine=%v", combine), func(t *testing.T) {
+			t.Parallel()
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
+				top := shuffled
+				if combine {
+					top = combined
 				}
-			}
-		}
-		if controls < 20 {
-			t.Errorf("%d control records: the test shows nothing", controls)
-		}
-	})
+				kept := func(c *engine.Config) { c.PurgeInterval = time.Hour }
+				s.start("a", top(), nil, kept)
+				s.start("b", top(), nil, kept)
+				now := 0
+				s.beat(&now, 20, 0, 1)
+				s.caughtUp("in")
+				controls, data := 0, 0
+				for p := range int32(2) {
+					last := make(map[int64]bool) // by producer: its transaction has had its control record here
+					for _, r := range s.raw(shuffle, p) {
+						switch {
+						case r.Attrs.IsControl():
+							delete(last, r.ProducerID)
+						case isControl(r):
+							controls++
+							last[r.ProducerID] = true
+						default:
+							if data++; last[r.ProducerID] {
+								t.Errorf("record %d of partition %d comes behind the control record of its transaction", r.Offset, p)
+							}
+						}
+					}
+				}
+				if controls < 20 || data < 20 {
+					t.Errorf("%d control records, %d others: the test shows nothing", controls, data)
+				}
+			})
+		})
+	}
 }
 
 // What was announced in a transaction that is aborted is announced again by the next one, and not only by the refresh.
@@ -137,10 +149,17 @@ func TestConservation(t *testing.T) {
 	t.Parallel()
 	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
 		n := s.start("a", shuffled(watermark.MaxFuture(time.Hour)), nil, nil)
-		s.broker.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Topic: "in", Err: kerr.OffsetMetadataTooLarge, Count: 3})
-		s.broker.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Topic: shuffle, Err: kerr.OffsetMetadataTooLarge, Count: 3})
+		refuse := func() {
+			for _, topic := range []string{"in", shuffle} {
+				s.broker.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Topic: topic, Err: kerr.OffsetMetadataTooLarge, Count: 3})
+			}
+		}
+		refuse()
 		sent, future := 0, 0
 		for i := 1; i <= 40; i++ {
+			if i == 20 {
+				refuse() // now there are late records in what is taken back
+			}
 			for p := range int32(2) {
 				s.send(at(p, "k", float64(i)), at(p, "k", float64(i)-14.5))
 				sent += 2
@@ -161,7 +180,7 @@ func TestConservation(t *testing.T) {
 		if int(in) != sent || int(folded) != sent-late || int(refused) != late || int(n.metric("late_records_total", "reason", "future_timestamp")) != future {
 			t.Errorf("in %v, folded %v, late %v; sent %d, of which %d are in the late topic, and %d too early", in, folded, refused, sent, late, future)
 		}
-		if n.metric("transactions_total", "outcome", "aborted") < 6 {
+		if n.metric("transactions_total", "outcome", "aborted") < 12 {
 			t.Error("too few aborts: the test shows nothing")
 		}
 	})

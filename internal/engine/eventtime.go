@@ -121,6 +121,7 @@ func (t *task) eventTime() int64 {
 
 // steady is the processing time of tasks in ms: the wall clock at the start of the instance plus what has passed since. A
 // clock that is set back does not make a timer wait, and one that is set forward fires none early.
-func (e *Engine) steady() int64 {
-	return e.started.Add(e.cfg.Clock.Now().Sub(e.started)).UnixMilli()
-}
+func (e *Engine) steady() int64 { return e.steadyAt(e.cfg.Clock.Now()) }
+
+// steadyAt is steady at a time of the clock.
+func (e *Engine) steadyAt(now time.Time) int64 { return e.started.Add(now.Sub(e.started)).UnixMilli() }

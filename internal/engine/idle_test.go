@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tidemark/tidemark/internal/embedded"
+	"github.com/tidemark/tidemark/internal/engine"
 	"github.com/tidemark/tidemark/watermark"
 )
 
@@ -113,22 +115,31 @@ func TestOpenTransactionIsNotIdle(t *testing.T) {
 	})
 }
 
-// A broker that does not answer proves nothing: while it is away nobody becomes silent.
+// A broker that does not answer proves nothing: while it is away nobody becomes silent, whether the instance loses its tasks
+// meanwhile or keeps them.
 func TestUnreachableIsNotIdle(t *testing.T) {
 	t.Parallel()
-	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
-		n := s.start("a", shuffled(watermark.IdleAfter(5*time.Second)), nil, nil)
-		s.send(at(0, "k", 1), at(1, "k", 2), at(0, "k", 21))
-		s.caughtUp("in")
-		n.freeze(true)
-		s.pass(60 * time.Second)
-		s.send(at(1, "k", 3)) // before anybody could ask
-		n.freeze(false)
-		s.await("partition 1 to be silent", func() bool { return n.metric("partition_idle", "partition", "1") == 1 })
-		s.send(at(0, "k", 31))
-		s.saw("out", "k[0,10)=3", "k[20,30)=1")
-		if late := s.read("app-late"); len(late) != 0 {
-			t.Errorf("%d late records", len(late))
-		}
-	})
+	for _, timeout := range []time.Duration{session, 40 * time.Second} {
+		t.Run(fmt.Sprint("session=", timeout), func(t *testing.T) {
+			t.Parallel()
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
+				n := s.start("a", shuffled(watermark.IdleAfter(5*time.Second)), nil, func(c *engine.Config) { c.SessionTimeout = timeout })
+				s.send(at(0, "k", 1), at(1, "k", 2), at(0, "k", 21))
+				s.caughtUp("in")
+				n.freeze(true)
+				s.pass(20 * time.Second)
+				if n.metric("partition_idle", "partition", "1") != 0 {
+					t.Error("partition 1 is shown as silent while the broker is away")
+				}
+				s.send(at(1, "k", 3)) // before anybody could ask
+				n.freeze(false)
+				s.await("partition 1 to be silent", func() bool { return n.metric("partition_idle", "partition", "1") == 1 })
+				s.send(at(0, "k", 31))
+				s.saw("out", "k[0,10)=3", "k[20,30)=1")
+				if late := s.read("app-late"); len(late) != 0 {
+					t.Errorf("%d late records", len(late))
+				}
+			})
+		})
+	}
 }

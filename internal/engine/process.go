@@ -20,6 +20,9 @@ func (w *worker) runTask(t *task, start time.Time) (worked bool) {
 	nowMs := start.UnixMilli()
 	single := len(t.inputs) == 1
 	t.proc.AlignTo(w.e.low(t.sub.group, single))
+	if t.sub.Timed {
+		t.proc.SetNow(w.e.steadyAt(start))
+	}
 	for {
 		if t.proc.Moved() {
 			worked = true // firings need no record

@@ -32,6 +32,15 @@ func shuffled(opts ...watermark.Option) *topology.Topology {
 	return top
 }
 
+// combined is shuffled with records that are combined before the repartition: they are sent by the flush.
+func combined(opts ...watermark.Option) *topology.Topology {
+	top := topology.New("app")
+	top.Stream[string, string]("in").Timestamps(nil, opts...).
+		KeyBy("by-value", func(v string) string { return v }).
+		Window(window.Tumbling(10*time.Second)).Count("counts", topology.PreAggregate()).To("out")
+	return top
+}
+
 // at is a record of one partition with a key, which is its value as well, and a time in seconds.
 func at(partition int32, key string, seconds float64) rec {
 	return rec{topic: "in", partition: partition, key: []byte(key), value: []byte(key), ms: int64(seconds * 1000)}

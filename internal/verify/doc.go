@@ -4,7 +4,7 @@
 //	go run ./internal/verify -crash                      every crash point of the commit protocol
 //	go run ./internal/verify -chaos -minutes 5 -fault kill
 //	go run ./internal/verify -sim -seeds 10000           the engine in simulated time, random faults by seed
-//	go run ./internal/verify -mutants                    edits of the code that the checkers must notice
+//	go run ./internal/verify -mutants                    edits of the code that the checkers and tests must notice
 //
 // The program starts and stops everything it needs. It exits with status 1 when anything is lost, doubled,
 // wrong, or not explained. It must never be linked into a service.

@@ -15,7 +15,7 @@ func main() {
 	}
 	var (
 		crash   = flag.Bool("crash", false, "run the crash matrix")
-		only    = flag.String("only", "", "with -crash or -mutants: only cases whose name contains this")
+		only    = flag.String("only", "", "with -crash or -mutants: only cases whose name contains this; mutants are called commit/NAME and event-time/NAME")
 		chaos   = flag.Bool("chaos", false, "run instances under random faults")
 		minutes = flag.Float64("minutes", 5, "with -chaos: how long")
 		fault   = flag.String("fault", "none", "with -chaos: faults of the broker: none, kill, pause or both")
@@ -23,7 +23,7 @@ func main() {
 		seed    = flag.Uint64("seed", 0, "with -chaos and -sim: first seed; 0 draws one for -chaos and is 1 for -sim")
 		sim     = flag.Bool("sim", false, "run simulations")
 		seeds   = flag.Int("seeds", 200, "with -sim: how many")
-		mutants = flag.Bool("mutants", false, "check that the checkers notice edits of the code")
+		mutants = flag.Bool("mutants", false, "check that the checkers and tests notice edits of the code")
 		keep    = flag.String("keep", "", "keep logs and state in this directory")
 	)
 	flag.Parse()

@@ -23,7 +23,7 @@ const (
 	mutantJobs  = 3 // built and run at a time
 )
 
-// runMutants builds the simulations with every mutant and wants them to fail.
+// runMutants builds the simulations, or the tests a mutant names, with every mutant and wants them to fail.
 func runMutants(ctx context.Context, only string) error {
 	root, err := moduleRoot(ctx)
 	if err != nil {
@@ -31,9 +31,12 @@ func runMutants(ctx context.Context, only string) error {
 	}
 	var todo []mutant.Mutant
 	for _, m := range mutant.List() {
-		if strings.Contains(m.Name, only) {
+		if strings.Contains(m.String(), only) {
 			todo = append(todo, m)
 		}
+	}
+	if err := passUnedited(ctx, root, todo); err != nil {
+		return err
 	}
 	next := make(chan mutant.Mutant)
 	var (
@@ -53,12 +56,12 @@ func runMutants(ctx context.Context, only string) error {
 					errs = append(errs, err)
 					by = "ERROR: " + err.Error()
 				case by == "":
-					errs = append(errs, fmt.Errorf("mutant %s survives", m.Name))
+					errs = append(errs, fmt.Errorf("mutant %s survives", m))
 					by = "SURVIVES"
 				default:
 					caught++
 				}
-				fmt.Printf("%-26s %-76s %s  (%.0f s)\n", m.Name, m.What, by, time.Since(start).Seconds())
+				fmt.Printf("%-36s %-84s %s  (%.0f s)\n", m, m.What, by, time.Since(start).Seconds())
 				mu.Unlock()
 			}
 		})
@@ -93,7 +96,10 @@ func tryMutant(ctx context.Context, root string, m mutant.Mutant) (string, error
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	overlay, err := m.Overlay(root, dir)
+	if len(m.Tests) > 0 {
+		return failAll(ctx, root, dir, m)
+	}
+	overlay, err := m.Overlay(root, dir, nil)
 	if err != nil {
 		return "", err
 	}

@@ -13,10 +13,26 @@ import (
 type Mutant struct {
 	Name string
 	What string
-	// Scene is the directed simulation that catches it; empty: random seeds do.
+	// Scene is the directed simulation that catches it; empty: random seeds do, or Tests.
 	Scene string
 	Edits []Edit
+	// Tests are ordinary tests that all catch it, without a simulation.
+	Tests []Test
 }
+
+// Test names tests of one package: its directory from the root, and what go test -run takes.
+type Test struct{ Package, Run string }
+
+// Family says what the rule is about: "commit" or "event-time".
+func (m Mutant) Family() string {
+	if len(m.Tests) > 0 {
+		return "event-time"
+	}
+	return "commit"
+}
+
+// String is the family and the name.
+func (m Mutant) String() string { return m.Family() + "/" + m.Name }
 
 // Edit replaces the first occurrence of Old, which must be there.
 type Edit struct{ File, Old, New string }
@@ -24,10 +40,16 @@ type Edit struct{ File, Old, New string }
 // ErrStale says that the code has changed and the mutant must follow.
 var ErrStale = errors.New("mutant is stale")
 
-// Overlay writes the edited files and the overlay that names them into dir, and returns the overlay's path.
-func (m Mutant) Overlay(root, dir string) (string, error) {
+// Overlay writes the edited files and the overlay that names them into dir, and returns the overlay's path. Further
+// files by path get the text given there; those without any text are left out.
+func (m Mutant) Overlay(root, dir string, further map[string]string) (string, error) {
 	replace := make(map[string]string)
 	text := make(map[string]string)
+	for path, s := range further {
+		if replace[path] = ""; s != "" {
+			text[path] = s
+		}
+	}
 	for _, e := range m.Edits {
 		path := filepath.Join(root, e.File)
 		if _, ok := text[path]; !ok {
@@ -42,8 +64,10 @@ func (m Mutant) Overlay(root, dir string) (string, error) {
 		}
 		text[path] = strings.Replace(text[path], e.Old, e.New, 1)
 	}
+	n := 0
 	for path, s := range text {
-		f := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		n++
+		f := filepath.Join(dir, fmt.Sprintf("%d.go", n))
 		if err := os.WriteFile(f, []byte(s), 0o644); err != nil {
 			return "", err
 		}
