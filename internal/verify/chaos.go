@@ -17,6 +17,7 @@ import (
 type chaosOptions struct {
 	Minutes float64
 	Fault   string // of the broker: none, kill, pause, both
+	Set     string // of workloads
 	Rate    int    // inputs per second
 	Seed    uint64
 	Keep    string
@@ -41,6 +42,12 @@ const (
 	quietEvery     = 60 * time.Second
 	quietLimit     = 100 * time.Second
 	brokerPause    = 12 * time.Second
+
+	// eventCost is how much more an event costs than another input: it changes six windows in each of three modes. One of
+	// so many inputs is an event, or the rate is so much lower.
+	eventCost = 25
+	// eventStep is how far the time of events moves on per event: some 80 minutes a second at the usual rate.
+	eventStep = 24 * time.Second
 )
 
 func runChaos(ctx context.Context, o chaosOptions) error {
@@ -52,6 +59,14 @@ func runChaos(ctx context.Context, o chaosOptions) error {
 	default:
 		return fmt.Errorf("unknown fault %q", o.Fault)
 	}
+	inputs := load{set: o.Set, one: eventCost, step: eventStep}
+	switch o.Set {
+	case setBank, setBoth:
+	case setEvents:
+		o.Rate = max(1, o.Rate/eventCost)
+	default:
+		return fmt.Errorf("unknown workload %q", o.Set)
+	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()>>32 + 1
 	}
@@ -62,7 +77,9 @@ func runChaos(ctx context.Context, o chaosOptions) error {
 			return err
 		}
 	}
-	fmt.Printf("chaos: %v minutes, broker fault %s, %d inputs/s, seed %d, logs under %s\n", o.Minutes, o.Fault, o.Rate, o.Seed, dir)
+	inputs.seed = o.Seed
+	fmt.Printf("chaos: %v minutes, workload %s, broker fault %s, %d inputs/s, seed %d, logs under %s\n",
+		o.Minutes, o.Set, o.Fault, o.Rate, o.Seed, dir)
 	bo := kafkatest.Options{Dir: filepath.Join(dir, "broker"), Profile: profile}
 	if o.Fault == "both" {
 		bo.Properties = map[string]string{"broker.session.timeout.ms": "9000"}
@@ -72,7 +89,7 @@ func runChaos(ctx context.Context, o chaosOptions) error {
 		return err
 	}
 	defer broker.Stop()
-	s, err := newScene(ctx, broker.Addr(), "chaos", dir, load{setBank, 0, 0, o.Seed})
+	s, err := newScene(ctx, broker.Addr(), "chaos", dir, inputs)
 	if err != nil {
 		return err
 	}
@@ -85,7 +102,10 @@ func runChaos(ctx context.Context, o chaosOptions) error {
 	unexplained, logErr := c.explain()
 	r := &s.report
 	fmt.Printf("chaos: %d inputs, faults %v, quiet moments %d, databases compared %d, log lines unexplained %d: %s\n",
-		s.load.Acked(), c.faults, c.quiet, s.stores, unexplained, r)
+		s.load.Acked(), c.faults, c.quiet, s.stores, unexplained, s.verdict())
+	if s.topics.Events() {
+		fmt.Printf("event time: %s\n", s.eye.Summary())
+	}
 	if !r.OK() {
 		fmt.Println(r.Explain())
 	}
@@ -310,7 +330,8 @@ func (c *chaosRun) brokerFault(ctx context.Context) error {
 	return c.broker.Resume()
 }
 
-// quietMoment holds the load until nothing is in flight, and checks the sum over all accounts there.
+// quietMoment holds the load until nothing is in flight, and checks the sum over all accounts there, and what became of
+// every id.
 func (c *chaosRun) quietMoment(ctx context.Context) error {
 	c.hold.Store(true)
 	defer c.hold.Store(false)
@@ -331,6 +352,10 @@ func (c *chaosRun) quietMoment(ctx context.Context) error {
 		return err
 	}
 	c.quiet++
-	c.say("quiet:", fmt.Sprintf("%d inputs, all balances add up to zero", c.s.load.Acked()))
+	what := "all balances add up to zero"
+	if c.s.topics.Events() {
+		what = fmt.Sprintf("each id has passed once or was refused, %d panes so far", c.s.eye.Panes())
+	}
+	c.say("quiet:", fmt.Sprintf("%d inputs, %s", c.s.load.Acked(), what))
 	return nil
 }

@@ -28,6 +28,7 @@ var explanations = []explanation{
 	{[]string{"any"}, "transaction is open for half of its time-out", "", "an instance was frozen, or waits for one that was"},
 	{[]string{"any"}, "last commits did not finish in time", "", "an instance was told to stop when its session was over"},
 	{[]string{"any"}, "purge repartition topics", lostConnection + `|UNKNOWN_TOPIC|OFFSET_OUT_OF_RANGE`, "an instance was frozen longer than its requests wait"},
+	{[]string{"any"}, "record sent to the dead-letter topic", `unexpected EOF`, "an event that cannot be decoded, of which the checker has a list"},
 	{[]string{"kill", "pause", "both"}, "fetch error", "", "the broker did not answer, or has no leaders yet"},
 	{[]string{"kill", "pause", "both"}, "task opens again", "", "the broker did not answer"},
 	{[]string{"kill", "pause", "both"}, "look for open transactions", "", "the broker did not answer"},

@@ -19,7 +19,8 @@ func main() {
 		chaos   = flag.Bool("chaos", false, "run instances under random faults")
 		minutes = flag.Float64("minutes", 5, "with -chaos: how long")
 		fault   = flag.String("fault", "none", "with -chaos: faults of the broker: none, kill, pause or both")
-		rate    = flag.Int("rate", 5000, "with -chaos: inputs per second")
+		set     = flag.String("workload", setBank, "with -chaos: bank, event-time or both")
+		rate    = flag.Int("rate", 5000, "with -chaos: inputs per second; of events one in 25")
 		seed    = flag.Uint64("seed", 0, "with -chaos and -sim: first seed; 0 draws one for -chaos and is 1 for -sim")
 		sim     = flag.Bool("sim", false, "run simulations")
 		seeds   = flag.Int("seeds", 200, "with -sim: how many")
@@ -34,7 +35,7 @@ func main() {
 	case *crash:
 		err = runCrash(ctx, *keep, *only)
 	case *chaos:
-		err = runChaos(ctx, chaosOptions{Minutes: *minutes, Fault: *fault, Rate: *rate, Seed: *seed, Keep: *keep})
+		err = runChaos(ctx, chaosOptions{Minutes: *minutes, Fault: *fault, Set: *set, Rate: *rate, Seed: *seed, Keep: *keep})
 	case *sim:
 		err = runSim(ctx, max(*seed, 1), *seeds)
 	case *mutants:

@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json/v2"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -233,6 +234,19 @@ func (e *Events) Dead(r Record) {
 
 // Ended says whether the inputs are all there.
 func (e *Events) Ended() bool { return e.ends >= workload.EventEnds }
+
+// Summary says what there was to check: how many records of the input were dropped and refused, and by what.
+func (e *Events) Summary() string {
+	var passed, copies, old, late int
+	for _, ev := range e.ids {
+		passed, old, copies = passed+ev.passed, old+ev.refused, copies+ev.copies-ev.passed-ev.refused
+		for _, n := range ev.late {
+			late += n
+		}
+	}
+	return fmt.Sprintf("%d events, %d copies dropped, %d too old for deduplication, %d refused by windows, %d undecodable, %d panes",
+		passed, copies, old, late, len(e.bad), e.panes)
+}
 
 // Panes returns how many panes there were.
 func (e *Events) Panes() int { return e.panes }

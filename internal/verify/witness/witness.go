@@ -146,6 +146,9 @@ func (w *Witness) report(checkers ...func() *check.Report) *check.Report {
 	return r
 }
 
+// Summary says what the workload events had in it.
+func (w *Witness) Summary() string { return w.events.Summary() }
+
 // Panes returns how many panes of windows were seen.
 func (w *Witness) Panes() int { return w.events.Panes() }
 
