@@ -43,7 +43,7 @@ const (
 	quietLimit     = 100 * time.Second
 	brokerPause    = 12 * time.Second
 
-	// eventCost is how much more an event costs than another input: it changes six windows in each of three modes. One of
+	// eventCost is how much more an event costs than another input: it changes six windows in each of three modes and three more. One of
 	// so many inputs is an event, or the rate is so much lower.
 	eventCost = 25
 	// eventStep is how far the time of events moves on per event: some 80 minutes a second at the usual rate.

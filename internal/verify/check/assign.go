@@ -29,7 +29,7 @@ func spansOf(kind workload.EventKind, ts int64) []span {
 		size := workload.TumblingSize.Milliseconds()
 		start := ts - (ts%size+size)%size
 		return []span{{start, start + size}}
-	case workload.Hopping:
+	case workload.Hopping, workload.Sliced:
 		size, hop := workload.HoppingSize.Milliseconds(), workload.HoppingHop.Milliseconds()
 		var out []span
 		last := ts - (ts%hop+hop)%hop

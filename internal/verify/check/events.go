@@ -208,17 +208,19 @@ func (e *Events) tooLate(o *op, ev *event, r Record, why string, w int64) {
 	} else if all := spansOf(o.Kind, ev.Time); s != all[len(all)-1] {
 		e.r.Wrongly("late record %s: event %d at %d is refused by %v, not by its last window %v", r.at(), ev.ID, ev.Time, s, all[len(all)-1])
 	}
-	if why != "expired" || w < s.closes() {
+	if why != "expired" || w < o.closes(s) {
 		e.r.Wrongly("late record %s: event %d refused as %s by %s %v at watermark %d", r.at(), ev.ID, why, o.Name, s, w)
 	}
-	if ev.watermark < s.closes() {
+	if ev.watermark < o.closes(s) {
 		e.r.lost(1, "event %d is refused by %s %v, though its partition was at %d", ev.ID, o.Name, s, ev.watermark)
 	}
 }
 
-// last is the watermark at which a window is complete, closes that at which it takes nothing any more.
-func (s span) last() int64   { return s.end - 1 }
-func (s span) closes() int64 { return s.end - 1 + workload.EventLateness.Milliseconds() }
+// last is the watermark at which a window is complete.
+func (s span) last() int64 { return s.end - 1 }
+
+// closes is the watermark at which a window takes nothing any more.
+func (o *op) closes(s span) int64 { return s.last() + o.Lateness().Milliseconds() }
 
 // Dead takes the next dead letter.
 func (e *Events) Dead(r Record) {

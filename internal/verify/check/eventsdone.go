@@ -113,7 +113,7 @@ func (e *Events) somewhere(out *Report, o *op, ev *event) {
 				continue
 			}
 			// Windows close in the order of their ends.
-			if mask&(1<<i-1) != 0 || ev.watermark < s.closes() {
+			if mask&(1<<i-1) != 0 || ev.watermark < o.closes(s) {
 				out.lost(1, "%s: event %d of user %s at %d is not in window %v, but in %b; its partition was at %d",
 					o.Name, ev.ID, ev.User, ev.Time, s, mask, ev.watermark)
 			}

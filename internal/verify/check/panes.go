@@ -227,7 +227,7 @@ func (e *Events) order(w *win, p *pane, bad func(string, ...any)) {
 		bad("a pane on time after one that was not early")
 	case (i.Timing == window.TimingEarly) != (i.Watermark < w.span.last()):
 		bad("%s at watermark %d", i.Timing, i.Watermark)
-	case i.Last != (i.Watermark >= w.closes()):
+	case i.Last != (i.Watermark >= p.o.closes(w.span)):
 		bad("last: %v, at watermark %d", i.Last, i.Watermark)
 	case w.part:
 		bad("a pane of a session that is part of a longer one")

@@ -6,7 +6,7 @@ import (
 )
 
 // The workload events has times of its own: a source partition's watermark is the highest time in it less EventDelay, an
-// operator takes records until the watermark is EventLateness past the end of their window, and ids are told apart for
+// operator takes records until the watermark is its lateness past the end of their window, and ids are told apart for
 // EventHorizon.
 const (
 	EventDelay    = time.Hour
@@ -66,6 +66,9 @@ const (
 	Hopping  EventKind = "hopping"
 	Session  EventKind = "session"
 	Calendar EventKind = "calendar"
+	// Sliced are hopping windows that show one pane, when they are complete, and take nothing afterwards. They are kept in
+	// another way.
+	Sliced EventKind = "sliced"
 )
 
 // EventMode is what the panes of a window hold.
@@ -85,7 +88,16 @@ type EventOp struct {
 	Mode EventMode
 }
 
-// EventOps returns the operators: every kind in every mode.
+// Lateness returns how long after its end a window of the operator takes records.
+func (o EventOp) Lateness() time.Duration {
+	if o.Kind == Sliced {
+		return 0
+	}
+	return EventLateness
+}
+
+// EventOps returns the operators: every kind in every mode, and one for windows that show one pane, whose value is the same
+// in all modes.
 func EventOps() []EventOp {
 	var ops []EventOp
 	for _, k := range []EventKind{Tumbling, Hopping, Session, Calendar} {
@@ -93,5 +105,5 @@ func EventOps() []EventOp {
 			ops = append(ops, EventOp{string(k) + "-" + string(m), k, m})
 		}
 	}
-	return ops
+	return append(ops, EventOp{"sliced", Sliced, Accumulating})
 }

@@ -31,7 +31,7 @@ func (o EventOp) window() window.Window {
 	switch o.Kind {
 	case Tumbling:
 		return window.Tumbling(TumblingSize)
-	case Hopping:
+	case Hopping, Sliced:
 		return window.Hopping(HoppingSize, HoppingHop)
 	case Session:
 		return window.Session(SessionGap)
@@ -45,7 +45,10 @@ func (o EventOp) window() window.Window {
 
 // options gives every mode triggers of another kind. Every window says when it is closed.
 func (o EventOp) options() []window.Option {
-	opts := []window.Option{window.AllowedLateness(EventLateness), window.OnClose(window.Always)}
+	opts := []window.Option{window.AllowedLateness(o.Lateness()), window.OnClose(window.Always)}
+	if o.Kind == Sliced {
+		return opts
+	}
 	switch o.Mode {
 	case Accumulating:
 		return append(opts, window.Accumulating(), window.Early(window.AnyOf(window.AfterCount(4), window.Every(time.Second))))
