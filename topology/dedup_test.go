@@ -79,6 +79,10 @@ func TestDedupHorizon(t *testing.T) {
 	if c.In != 8 || c.Folded != 5 || c.Duplicates != 1 || c.Late[processor.DedupHorizon] != 2 {
 		t.Errorf("counted %+v", c)
 	}
+	// The last bucket before 1970 and the first one after it are two.
+	d = start(t, deduplicated(0, 10*time.Minute))
+	d.feeds(t, "in", rec(10*minute+1, "k", "a"), rec(-2, "k", "b"), rec(0, "k", "c"))
+	d.expect(t, "out@600001 k=a", "late dedup_horizon@-2 k=b", "out@0 k=c")
 }
 
 // Times before 1970 and at the ends of the calendar.

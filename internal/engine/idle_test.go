@@ -1,14 +1,15 @@
 package engine_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/tidemark/tidemark/internal/embedded"
-	"github.com/tidemark/tidemark/internal/engine"
 	"github.com/tidemark/tidemark/watermark"
 )
 
@@ -115,31 +116,47 @@ func TestOpenTransactionIsNotIdle(t *testing.T) {
 	})
 }
 
-// A broker that does not answer proves nothing: while it is away nobody becomes silent, whether the instance loses its tasks
-// meanwhile or keeps them.
+// A broker that does not answer proves nothing: while it is away nobody becomes silent.
 func TestUnreachableIsNotIdle(t *testing.T) {
 	t.Parallel()
-	for _, timeout := range []time.Duration{session, 40 * time.Second} {
-		t.Run(fmt.Sprint("session=", timeout), func(t *testing.T) {
-			t.Parallel()
-			simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
-				n := s.start("a", shuffled(watermark.IdleAfter(5*time.Second)), nil, func(c *engine.Config) { c.SessionTimeout = timeout })
-				s.send(at(0, "k", 1), at(1, "k", 2), at(0, "k", 21))
-				s.caughtUp("in")
-				n.freeze(true)
-				s.pass(20 * time.Second)
-				if n.metric("partition_idle", "partition", "1") != 0 {
-					t.Error("partition 1 is shown as silent while the broker is away")
-				}
-				s.send(at(1, "k", 3)) // before anybody could ask
-				n.freeze(false)
-				s.await("partition 1 to be silent", func() bool { return n.metric("partition_idle", "partition", "1") == 1 })
-				s.send(at(0, "k", 31))
-				s.saw("out", "k[0,10)=3", "k[20,30)=1")
-				if late := s.read("app-late"); len(late) != 0 {
-					t.Errorf("%d late records", len(late))
-				}
-			})
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
+		n := s.start("a", shuffled(watermark.IdleAfter(5*time.Second)), nil, nil)
+		s.send(at(0, "k", 1), at(1, "k", 2), at(0, "k", 21))
+		s.caughtUp("in")
+		n.freeze(true)
+		s.pass(60 * time.Second)
+		s.send(at(1, "k", 3)) // before anybody could ask
+		n.freeze(false)
+		s.await("partition 1 to be silent", func() bool { return n.metric("partition_idle", "partition", "1") == 1 })
+		s.send(at(0, "k", 31))
+		s.saw("out", "k[0,10)=3", "k[20,30)=1")
+		if late := s.read("app-late"); len(late) != 0 {
+			t.Errorf("%d late records", len(late))
+		}
+	})
+}
+
+// Nor does an answer that is an error: the partition holds the others back for as long as nobody can say where it ends.
+func TestProbeErrorIsNotIdle(t *testing.T) {
+	t.Parallel()
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 1}}, func(t *testing.T, s *scene) {
+		n := s.start("a", shuffled(watermark.IdleAfter(5*time.Second)), nil, nil)
+		s.send(at(0, "k", 1), at(1, "k", 2))
+		s.caughtUp("in")
+		fault := s.broker.Cluster().Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "in", Partitions: []int32{1}, Err: kerr.KafkaStorageError, Count: -1,
 		})
-	}
+		now := 20
+		s.beat(&now, 20, 0)
+		if fault.Hits() < 5 {
+			t.Errorf("%d probes have failed: the test shows nothing", fault.Hits())
+		}
+		if n.metric("partition_idle", "partition", "1") != 0 {
+			t.Error("partition 1 is shown as silent")
+		}
+		s.shows("out")
+		fault.Remove()
+		s.beat(&now, 10, 0)
+		s.saw("out", "k[0,10)=2", "k0[20,30)=9", "k0[30,40)=10", "k0[40,50)=10") // now it is silent
+	})
 }

@@ -40,7 +40,7 @@ func retention() []Mutant {
 			{dedup, `if ok && t <= satAdd(c.time, o.Horizon) && c.time <= satAdd(t, o.Horizon) {`, `if ok && t <= c.time && c.time <= satAdd(t, o.Horizon) {`}}},
 		{Name: "dedup-top-lost", What: "ids of before a restart are not looked for", Tests: units("topology", "TestDedupAgainstATwin"), Edits: []Edit{
 			{dedup, `return binary.BigEndian.AppendUint32(dst, o.top)`, `return binary.BigEndian.AppendUint32(dst, 0)`}}},
-		{Name: "dedup-truncates", What: "buckets of times before 1970 are rounded towards it", Tests: units("topology", "TestDedupAgainstATwin"), Edits: []Edit{
+		{Name: "dedup-truncates", What: "buckets of times before 1970 are rounded towards it", Tests: units("topology", "TestDedupHorizon"), Edits: []Edit{
 			{dedup, "	if t%o.Width < 0 {\n		q--\n	}\n", ""}}},
 		{Name: "ttl-shortened", What: "an older record shortens what a newer one has given a row", Tests: units("topology", "TestTTLAgainstATwin"), Edits: []Edit{
 			{"processor/ttl.go", `		until = max(until, had)`, `		_ = had`}}},

@@ -31,7 +31,7 @@ func watermarks() []Mutant {
 			{idleness, `	case !proof:`, `	case !proof && !i.proven:`}}},
 		{Name: "idle-open-transaction", What: "a partition behind an open transaction counts as read to its end", Tests: units("internal/engine", "TestOpenTransactionIsNotIdle"), Edits: []Edit{
 			{"internal/engine/idle.go", `q.at >= b.LastStable && b.LastStable == b.HighWatermark`, `q.at >= b.LastStable`}}},
-		{Name: "idle-unreachable", What: "a broker that does not answer proves silence", Tests: units("internal/engine", "TestUnreachableIsNotIdle"), Edits: []Edit{
+		{Name: "idle-unreachable", What: "a broker that does not answer, or with an error, proves silence", Tests: units("internal/engine", "TestProbeErrorIsNotIdle"), Edits: []Edit{
 			{"internal/engine/idle.go", `proof := ok && `, `proof := !ok || `}}},
 		{Name: "idle-restored", What: "silence of before a restart is believed without a proof", Tests: units("topology", "TestSilenceIsProvenAnew"), Edits: []Edit{
 			{clocked, `				k.wasIdle = idle`, `				k.wasIdle, k.mark.Idle = idle, idle`}}},
