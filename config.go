@@ -26,7 +26,7 @@ type Config struct {
 	Brokers []string
 	// CacheBytes is the memory for state, in bytes: decoded rows, committed rows on their way to disk, and the
 	// block cache. Rows with uncommitted changes come on top, see MaxUncommittedBytes. The block cache, an eighth, is
-	// outside of Go's heap in programs built with cgo: set GOMEMLIMIT as much lower there. Default: 256 MiB.
+	// outside of Go's heap in programs built with cgo: set GOMEMLIMIT as much lower there. Default: 320 MiB.
 	CacheBytes int64
 	// CommitInterval is the time between commits. Shorter means earlier visible results, longer less work for
 	// the broker. Default: 100 ms.
@@ -102,7 +102,7 @@ type Kafka struct {
 }
 
 const (
-	defaultCache = 256 << 20
+	defaultCache = 320 << 20
 	// metadataMinAge is how long a client trusts what it knows of topics. It waits so long before it looks again
 	// for a topic that has just been created, several times in a first start; the client's default is 5 s.
 	metadataMinAge = 100 * time.Millisecond
