@@ -182,7 +182,7 @@ func (t *Task) Advance(firings int) (done bool, err error) {
 		}
 	}()
 	c.between(t)
-	b := budget{firings}
+	t.left = budget{firings}
 	for _, n := range t.nodes {
 		n.target, n.idle = n.reach(t.now)
 		if n.idle && n.all == watermark.AdvanceWithClock {
@@ -190,7 +190,7 @@ func (t *Task) Advance(firings int) (done bool, err error) {
 		}
 		if n.target > n.w || n.again {
 			if n.work != nil && n.work.due() <= n.target {
-				done, err := n.work.advance(c, n.target, &b)
+				done, err := n.work.advance(c, n.target, &t.left)
 				if err != nil || !done {
 					return false, err
 				}

@@ -64,6 +64,28 @@ func (d *dueSessions[A]) take() {
 	d.head.ok = false
 }
 
+// remove removes the sessions with End <= upTo from their store. It is not done when the budget is used up before.
+func (d *dueSessions[A]) remove(c *Context, op Op, from *store.SessionView[cell[A]], upTo int64, left *budget) (bool, error) {
+	for {
+		ok, err := d.peek(upTo)
+		if err != nil {
+			return false, c.stateError(op, err)
+		}
+		if !ok {
+			d.done.ok = false // what there was to skip is behind the watermark
+			return true, nil
+		}
+		if !left.take() {
+			return false, nil
+		}
+		c.effects++
+		if err := from.Remove(d.head.key, store.Span(d.head.span), d.head.span.End); err != nil {
+			return false, c.stateError(op, err)
+		}
+		d.take()
+	}
+}
+
 // start opens the queues where the node's watermark is.
 func (o *sessions[K, V, A]) start() {
 	o.started = true
@@ -125,25 +147,11 @@ func (o *sessions[K, V, A]) advance(c *Context, w int64, left *budget) (bool, er
 		}
 		at.take()
 	}
-	for {
-		ok, err := o.forget.peek(o.Window.ForgottenEnd(w))
-		if err != nil {
-			return false, c.stateError(o.Op, err)
-		}
-		if !ok {
-			break
-		}
-		if !left.take() {
-			return false, nil
-		}
-		c.effects++
-		if err := o.view.Remove(o.forget.head.key, store.Span(o.forget.head.span), o.forget.head.span.End); err != nil {
-			return false, c.stateError(o.Op, err)
-		}
-		o.forget.take()
+	if done, err := o.forget.remove(c, o.Op, o.view, o.Window.ForgottenEnd(w), left); err != nil || !done {
+		return false, err
 	}
 	// What an interrupted advance would have to skip is behind the watermark now.
-	o.fire.done.ok, o.shut.done.ok, o.forget.done.ok = false, false, false
+	o.fire.done.ok, o.shut.done.ok = false, false
 	return true, nil
 }
 

@@ -19,7 +19,6 @@ type sliding[K, V, A any] struct {
 	spans  []store.Span                // near the record in hand
 	at     []int64                     // their times
 	forget dueSessions[A]
-	open   bool // forget has its queue
 }
 
 // newSliding returns the operator of an aggregate over sliding windows, of which o are the rows.
@@ -41,7 +40,7 @@ func (o *sliding[K, V, A]) process(c *Context, k K, v V) error {
 	if c.key == nil {
 		return c.fail(o.Op, StageNullKey, ErrNull)
 	}
-	ts := min(c.time, math.MaxInt64-1)
+	ts := inside(c.time)
 	win := o.Window.Window
 	near := store.Span{Start: win.Left(ts).Start - 1, End: win.Right(ts).End}
 	if near.Start > ts {
@@ -74,29 +73,39 @@ func (o *sliding[K, V, A]) process(c *Context, k K, v V) error {
 	return o.note(c, k, v, store.Span{Start: ts, End: ts + 1})
 }
 
+// inside moves the one time that no half-open window can hold into the last one, as package window does.
+func inside(t int64) int64 { return min(t, math.MaxInt64-1) }
+
+// seed is what a new window holds without the record in hand.
+type seed[A any] struct {
+	acc   A
+	have  bool
+	time  int64 // of its last record
+	alone bool  // the record in hand is not one of the window
+}
+
 // sum adds up the records of a new window that were there before the one in hand.
-func (o *sliding[K, V, A]) sum(c *Context, b window.Bounds, v *cell[A], have *bool) (alone bool, err error) {
+func (o *sliding[K, V, A]) sum(c *Context, b window.Bounds) (v seed[A], err error) {
+	v.alone = !b.Contains(inside(c.time))
 	for _, s := range o.spans {
 		if !b.Contains(s.Start) {
 			continue
 		}
 		row, err := o.times.Row(c.key, s)
 		if err != nil {
-			return false, c.stateError(o.Op, err)
+			return v, c.stateError(o.Op, err)
 		}
 		if !row.Present {
 			continue
 		}
-		if *have {
-			v.Acc = o.Merge(v.Acc, row.Value.Acc)
+		if v.have {
+			v.acc = o.Merge(v.acc, row.Value.Acc)
 		} else {
-			v.Acc, *have = row.Value.Acc, true
+			v.acc, v.have = row.Value.Acc, true
 		}
-		if alone = !b.Contains(c.time); alone || s.Start > v.State.MaxTime {
-			v.State.MaxTime = s.Start
-		}
+		v.time = s.Start // they come in order
 	}
-	return alone, nil
+	return v, nil
 }
 
 // note folds a record into what the records of its time add up to.
@@ -131,28 +140,12 @@ func (o *sliding[K, V, A]) forgotten(w int64) int64 {
 // advance implements fires. What was of no use at the last watermark goes first: should it take more than one transaction,
 // no window has fired before the last of them.
 func (o *sliding[K, V, A]) advance(c *Context, w int64, left *budget) (bool, error) {
-	upTo := o.forgotten(o.Node.w)
-	if !o.open {
-		o.forget.queue, o.open = o.times.Due(math.MinInt64), true
+	if o.forget.queue == nil {
+		o.forget.queue = o.times.Due(math.MinInt64)
 	}
-	for {
-		ok, err := o.forget.peek(upTo)
-		if err != nil {
-			return false, c.stateError(o.Op, err)
-		}
-		if !ok {
-			break
-		}
-		if !left.take() {
-			return false, nil
-		}
-		c.effects++
-		if err := o.times.Remove(o.forget.head.key, store.Span(o.forget.head.span), o.forget.head.span.End); err != nil {
-			return false, c.stateError(o.Op, err)
-		}
-		o.forget.take()
+	if done, err := o.forget.remove(c, o.Op, o.times, o.forgotten(o.Node.w), left); err != nil || !done {
+		return false, err
 	}
-	o.forget.done.ok = false
 	return o.windowed.advance(c, w, left)
 }
 
@@ -169,8 +162,8 @@ func (o *sliding[K, V, A]) close() error {
 }
 
 func (o *sliding[K, V, A]) closeQueue() {
-	if o.open {
+	if o.forget.queue != nil {
 		o.forget.queue.Close()
 	}
-	o.forget, o.open = dueSessions[A]{}, false
+	o.forget = dueSessions[A]{}
 }

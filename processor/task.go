@@ -22,8 +22,9 @@ type Task struct {
 	announce  []announced
 	tickers   []ticks // operators without a watermark that do something when processing time passes
 	moved     bool
-	started   int64 // processing time at Start
-	now       int64 // processing time as of the last Tick or SetNow
+	left      budget // of the Advance in hand
+	started   int64  // processing time at Start
+	now       int64  // processing time as of the last Tick or SetNow
 	nextTick  int64
 	elsewhere int64 // see AlignTo
 }

@@ -90,9 +90,8 @@ type windowed[K, V, A any] struct {
 	rows           *store.Cursor[cell[A]] // of the window that ends at atEnd, nil while none is open
 	armed          deadlines
 	rearm          bool // the deadlines are to be found again
-	// seed gives a new window what it holds without the record in hand, nil if that is nothing. It reports whether the
-	// record is not one of the window.
-	seed func(c *Context, b window.Bounds, v *cell[A], have *bool) (alone bool, err error)
+	// seed returns what a new window holds without the record in hand; it is nil if that is nothing.
+	seed func(c *Context, b window.Bounds) (seed[A], error)
 }
 
 // process folds a record into its windows.
@@ -181,8 +180,13 @@ func (o *windowed[K, V, A]) add(c *Context, k K, v V, b window.Bounds, w int64) 
 	have := row.Present && (o.Window.Mode != window.ModeDiscarding || dirty && !d.Settled)
 	alone := false // the record is not in the window
 	if !row.Present && o.seed != nil {
-		if alone, err = o.seed(c, b, &cell, &have); err != nil {
+		// Nothing that a pointer to would put on the heap for every record.
+		s, err := o.seed(c, b)
+		if err != nil {
 			return 0, err
+		}
+		if cell.Acc, have, alone = s.acc, s.have, s.alone; alone || s.have && s.time > c.time {
+			cell.State.MaxTime = s.time
 		}
 	}
 	c.op = o.Op

@@ -2,10 +2,12 @@ package topology_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tidemark/tidemark/internal/invariants"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/topology"
+	"github.com/tidemark/tidemark/window"
 )
 
 // Nothing that runs per record allocates but user code and the codecs of strings; chunks of output bytes are shared by
@@ -55,6 +57,15 @@ func TestAllocations(t *testing.T) {
 		{"folds", func(s *topology.Stream[[]byte, []byte]) {
 			s.Aggregate("fold", topology.Fold(func(a [4]int, v []byte) [4]int { a[0]++; return a }))
 			s.Aggregate("into", topology.FoldInto(func(a *[4]int, v []byte) { a[0]++ }))
+		}},
+		{"tumbling windows", func(s *topology.Stream[[]byte, []byte]) {
+			s.Timestamps(nil).Window(window.Tumbling(time.Minute)).Count("n")
+		}},
+		{"hopping windows", func(s *topology.Stream[[]byte, []byte]) {
+			s.Timestamps(nil).Window(window.Hopping(time.Hour, time.Minute)).Count("n")
+		}},
+		{"sessions", func(s *topology.Stream[[]byte, []byte]) {
+			s.Timestamps(nil).Window(window.Session(time.Minute)).Count("n")
 		}},
 		{"processor", func(s *topology.Stream[[]byte, []byte]) {
 			p := s.Process("p", func(out topology.Emitter[[]byte, []byte], r topology.Record[[]byte, []byte]) error {
