@@ -52,12 +52,8 @@ func newBlocks[A any](w window.Window, slices, built *store.WindowView[A], merge
 	return blocks[A]{w: w, slices: slices, built: built, merge: merge, levels: bits.Len64(uint64(n)) - 1}
 }
 
-// foldError is an error of the user's function.
-type foldError struct{ err error }
-
-func (e *foldError) Error() string { return e.err.Error() }
-
-// add folds into the slice s of a key and, if it is behind the watermark, into the blocks that were made of it.
+// add folds into the slice s of a key and, if it is behind the watermark, into the blocks that were made of it. An error
+// is one of fold or of the state.
 func (o *blocks[A]) add(key []byte, s window.Bounds, time, w int64, fold func(acc A, have bool) (A, error)) error {
 	row, err := o.slices.Row(s.End, key)
 	if err != nil {
@@ -90,7 +86,7 @@ func (o *blocks[A]) add(key []byte, s window.Bounds, time, w int64, fold func(ac
 func put[A any](v *store.WindowView[A], row *store.Row[A], time int64, fold func(acc A, have bool) (A, error)) error {
 	acc, err := fold(row.Value, row.Present)
 	if err != nil {
-		return &foldError{err}
+		return err
 	}
 	if row.Present {
 		time = max(time, row.Time)

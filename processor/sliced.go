@@ -86,11 +86,17 @@ func (o *sliced[K, V, A]) process(c *Context, k K, v V) error {
 		return c.refuse(o.Op, lateFor(o.Window, o.Window.Window.Of(cover.Last), window.ReasonExpired, w))
 	}
 	c.op = o.Op
-	fold := func(acc A, have bool) (A, error) { return o.fold(c, k, acc, have, v) }
+	fold := func(acc A, have bool) (A, error) {
+		acc, err := o.fold(c, k, acc, have, v)
+		if err != nil {
+			err = c.fail(o.Op, StageUser, err)
+		}
+		return acc, err
+	}
 	if err := o.blocks.add(c.key, s, c.time, w, fold); err != nil {
-		var bad *foldError
-		if errors.As(err, &bad) {
-			return c.fail(o.Op, StageUser, bad.err)
+		var user *Error
+		if errors.As(err, &user) {
+			return err
 		}
 		return c.stateError(o.Op, err)
 	}

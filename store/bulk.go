@@ -18,7 +18,6 @@ type Bulk struct {
 	layouts []Layout
 	floors  [][]byte
 	dropped []bool // by store: the floor is above that of the DB
-	derived []bool // by store: it is made from others, and goes when they change
 	catalog catalog
 	limit   int64
 	seed    maphash.Seed
@@ -60,11 +59,8 @@ func NewBulk(db DB, specs []Spec, limit int64) (*Bulk, error) {
 	}
 	b := &Bulk{
 		db: db, specs: specs, numbers: numbers, dues: dues, layouts: layoutsOf(specs), floors: floors,
-		dropped: make([]bool, len(specs)), derived: make([]bool, len(specs)), catalog: c, limit: limit, seed: maphash.MakeSeed(), empty: fresh,
+		dropped: make([]bool, len(specs)), catalog: c, limit: limit, seed: maphash.MakeSeed(), empty: fresh,
 		parts: make([]bulkPart, len(specs)),
-	}
-	for i := range specs {
-		b.derived[i] = specs[i].Derived
 	}
 	b.reset()
 	return b, nil
@@ -213,8 +209,10 @@ func (b *Bulk) load(m []meta) error {
 	r := newLayerRun(&gs, b.numbers, m)
 	r.skipDeletes, r.floors, r.dropped = b.empty, b.floors, b.dropped
 	r.lists = derivedLists(b.specs, b.dues)
-	if b.changed {
-		r.wiped = b.derived
+	for i := range b.specs {
+		if b.changed && b.specs[i].Derived {
+			r.wiped = append(r.wiped, i)
+		}
 	}
 	if err := b.db.Load(r); err != nil {
 		return fmt.Errorf("store: bulk load: %w", err)

@@ -30,7 +30,7 @@ type layerRun struct {
 
 	floors  [][]byte // rows below are left out
 	dropped []bool   // by store: the rows below the floor are removed
-	wiped   []bool   // by store: all rows are removed; nil for none
+	wiped   []int    // stores of which all rows are removed
 	pending []byte   // key up to which rows of the present store are removed, still to be handed out
 
 	lists   []int            // by store: that of its due times, if it is derived from its rows; else -1, or nil for all
@@ -109,7 +109,7 @@ func (r *layerRun) Next() bool {
 				r.pending = append(r.number(), r.floor...)
 			}
 		}
-		if r.wiped != nil && r.wiped[r.present.store] {
+		if slices.Contains(r.wiped, r.present.store) {
 			r.pending = binary.BigEndian.AppendUint16(nil, r.present.number+1)
 		}
 	}

@@ -182,7 +182,7 @@ func checkWindows(t *testing.T, seed uint64, w Window, ts int64, have []Bounds) 
 	if !slice.Contains(ts) || w.SliceOf(slice.End) != slice {
 		t.Fatalf("seed %d: %v: slice %v of %d", seed, w, slice, ts)
 	}
-	if c := w.Covering(nil, slice); !slices.Equal(c, have) {
+	if c := w.Assign(nil, slice.Start); !slices.Equal(c, have) {
 		t.Fatalf("seed %d: %v: slice %v of %d: covered by %v, want %v", seed, w, slice, ts, c, have)
 	}
 }
@@ -194,7 +194,7 @@ func TestSharedSlice(t *testing.T) {
 		t.Fatal(err, c.Window.Sliced())
 	}
 	var live []Bounds
-	for _, b := range c.Window.Covering(nil, c.Window.Slice(35)) {
+	for _, b := range c.Window.Assign(nil, c.Window.Slice(35).Start) {
 		if c.Refuses(b, 50-1) == Accepted {
 			live = append(live, b)
 		}
@@ -259,7 +259,7 @@ func TestAssignAllocatesNothing(t *testing.T) {
 		ts := int64(1_700_000_000_000)
 		if n := testing.AllocsPerRun(100, func() {
 			dst = w.Assign(dst[:0], ts)
-			dst = w.Covering(dst[:0], w.Slice(ts))
+			dst = w.Assign(dst[:0], w.Slice(ts).Start)
 			dst = w.Affected(dst[:0], 100, times)
 			ts += 12_345_678
 		}); n != 0 {

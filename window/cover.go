@@ -5,11 +5,7 @@ type Cover struct{ First, Last, Step int64 }
 
 // Cover returns the windows that contain the slice, without listing them. Only for windows with a SliceWidth.
 func (w Window) Cover(slice Bounds) Cover {
-	period := w.hop
-	if w.kind == KindCumulate {
-		period = w.size
-	}
-	start := sub(slice.Start, phase(slice.Start, w.off, period))
+	start := sub(slice.Start, phase(slice.Start, w.off, w.grid()))
 	c := Cover{Last: add(start, w.size), Step: w.hop}
 	if w.kind == KindCumulate {
 		c.First = slice.End
@@ -46,25 +42,22 @@ func (c Cover) Complete(w int64) int {
 // have numbers that do. Times within a size of the ends of time have none.
 func (w Window) SliceIndex(end int64) int64 {
 	n := w.SliceWidth()
-	return (end - floorMod(w.off, n) - floorMod(end-floorMod(w.off, n), n)) / n
+	return (end - floorMod(w.off, n)) / n
 }
 
 // SliceEnd returns the end of the slice with that number.
 func (w Window) SliceEnd(index int64) int64 {
-	return index*w.SliceWidth() + floorMod(w.off, w.SliceWidth())
+	n := w.SliceWidth()
+	return index*n + floorMod(w.off, n)
 }
 
 // SlicesDone returns the end up to which (inclusive) slices belong to no window that is not complete at the watermark wm.
 func (w Window) SlicesDone(wm int64) int64 {
-	period := w.hop
-	if w.kind == KindCumulate {
-		period = w.size
-	}
 	switch end := endUpTo(wm, 0); end {
 	case minTime, maxTime:
 		return end
 	default:
 		start := sub(end, w.size)
-		return add(sub(start, phase(start, w.off, period)), period)
+		return add(sub(start, phase(start, w.off, w.grid())), w.grid())
 	}
 }

@@ -23,7 +23,7 @@ func TestCover(t *testing.T) {
 			wm = []int64{minTime, maxTime, minTime + 1, maxTime - 1}[rng.IntN(4)]
 		}
 		s := w.Slice(ts)
-		list := w.Covering(nil, s)
+		list := w.Assign(nil, s.Start)
 		c := w.Cover(s)
 		complete, next, open := 0, int64(0), false
 		for _, b := range list {

@@ -11,8 +11,9 @@ type Absorbed struct {
 
 // Merge makes the session from, with the bounds old, part of the session into, with the bounds b, while the watermark is
 // w. into starts as the zero State; after all intersecting sessions are merged into it, Add adds the record that joins
-// them. Before, the caller asks Refuses(b, w), and refuses as expired a record that would join a closed session, or
-// may belong to one that is forgotten (see Forgotten and Forgets). A record inside a session, which leaves its bounds as they are, merges nothing.
+// them. Before, the caller asks Refuses(b, w), and refuses as expired a record that would join a closed session, or may
+// belong to one that is forgotten (see Forgotten and Forgets). A record inside a session, which leaves its bounds as they
+// are, merges nothing.
 //
 // Pane numbers go on from the highest. If the watermark has not reached the end of the longer session, it will fire on
 // time, even if those it absorbed have done so.

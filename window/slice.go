@@ -45,9 +45,6 @@ func (w Window) Slice(ts int64) Bounds {
 	return Bounds{sub(ts, d), add(ts, n-d)}
 }
 
-// SliceOf returns the slice that ends at end, which must be an end that Slice has given.
+// SliceOf returns the slice that ends at end, which must be an end that Slice has given. A window [s, e) is the union of the
+// slices with ends in (s, e].
 func (w Window) SliceOf(end int64) Bounds { return w.Slice(end - 1) }
-
-// Covering appends the windows that contain the slice, in ascending order of their ends. A window [s, e) is the union
-// of the slices with ends in (s, e].
-func (w Window) Covering(dst []Bounds, slice Bounds) []Bounds { return w.Assign(dst, slice.Start) }
