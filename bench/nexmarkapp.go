@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
-	"os"
-	"runtime/pprof"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidemark/tidemark"
+	"github.com/tidemark/tidemark/bench/internal/system"
 	"github.com/tidemark/tidemark/bench/nexmark"
 )
 
@@ -38,27 +36,5 @@ func nexmarkApp(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *profile != "" {
-		p, err := os.Create(*profile)
-		if err != nil {
-			return err
-		}
-		defer p.Close()
-		if err := pprof.StartCPUProfile(p); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
-	done := make(chan error, 1)
-	go func() { done <- app.Run(ctx) }()
-	tick := time.NewTicker(250 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-tick.C:
-			fmt.Fprintln(out, "progress", events.Load())
-		}
-	}
+	return system.Serve(ctx, app, events.Load, *profile, out)
 }

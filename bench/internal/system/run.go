@@ -134,8 +134,17 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if count != nil {
 		processed = count.Load
 	}
-	if o.cpuProfile != "" {
-		f, err := os.Create(o.cpuProfile)
+	if err := Serve(ctx, app, processed, o.cpuProfile, out); err != nil || o.memoryProfile == "" {
+		return err
+	}
+	return writeHeap(o.memoryProfile)
+}
+
+// Serve runs an app until ctx ends, says on out four times a second how many records it has processed, and writes a profile of
+// its CPU to a file, if that has a name.
+func Serve(ctx context.Context, app *tidemark.App, processed func() int64, cpuProfile string, out io.Writer) error {
+	if cpuProfile != "" {
+		f, err := os.Create(cpuProfile)
 		if err != nil {
 			return err
 		}
@@ -152,9 +161,6 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	for {
 		select {
 		case err := <-done:
-			if o.memoryProfile != "" && err == nil {
-				err = writeHeap(o.memoryProfile)
-			}
 			return err
 		case <-tick.C:
 			fmt.Fprintln(out, "progress", processed())

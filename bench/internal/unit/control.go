@@ -4,18 +4,17 @@ import "github.com/tidemark/tidemark/watermark"
 
 // Control is what control records cost a cluster, computed from the unit costs measured.
 type Control struct {
-	Bytes   int     // of one control record of a worker with Tasks tasks, with header and key
-	Encode  float64 // microseconds to encode one
-	Apply   float64 // microseconds to decode one and take it in
-	PerSec  float64 // control records per second in the cluster
-	ShareB  float64 // of the bytes written
-	ShareC  float64 // of the CPU, at Record microseconds per data record
-	Records float64 // data records per second
-	Record  float64 // microseconds of CPU a data record costs, the cheapest there is: a stateless one
+	Bytes  int     // of one control record of a worker, with header and key
+	Encode float64 // microseconds to encode one
+	Apply  float64 // microseconds to decode one and take it in
+	PerSec float64 // control records per second in the cluster
+	ShareB float64 // of the bytes written
+	ShareC float64 // of the CPU
 }
 
 // RunControl measures the unit costs and computes the shares for so many instances with so many tasks each, that write to a
-// repartition topic of so many partitions so many records of so many bytes per second. One worker per instance is the most
+// repartition topic of so many partitions so many records of so many bytes per second, each for perRecord microseconds of CPU on
+// either side. One worker per instance is the most
 // expensive division: it announces to every partition as often as the interval allows.
 func RunControl(instances, tasks, partitions int, records, bytes, perRecord float64) (Control, error) {
 	const announcements = 5 // per second: not more than one per 200 ms
@@ -23,7 +22,7 @@ func RunControl(instances, tasks, partitions int, records, bytes, perRecord floa
 	for i := range tasks {
 		ctl.Entries = append(ctl.Entries, watermark.Entry{Task: uint32(i * instances), W: event(int64(i) * 1000), Seq: 1_000_000})
 	}
-	r := Control{Records: records, Record: perRecord}
+	var r Control
 	value := ctl.Append(nil)
 	// Header key and value, and what a record has of its own in a batch: lengths, deltas, attributes.
 	r.Bytes = len(value) + len(watermark.ControlHeader) + 1 + 12

@@ -3,7 +3,6 @@ package unit
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/tidemark/tidemark/processor"
@@ -28,69 +27,59 @@ func RunFiring(n int, overlay int64) (Firing, error) {
 	f := Firing{Windows: n, Overlay: overlay}
 	top := topology.New("unit")
 	top.Stream[[]byte, []byte]("in").Timestamps(nil, watermark.Ascending()).Window(window.Tumbling(time.Minute)).Count("n").To("out")
-	dir, err := os.MkdirTemp("", "bench-unit")
-	if err != nil {
-		return f, err
-	}
-	defer os.RemoveAll(dir)
-	t, err := open(top, dir)
-	if err != nil {
-		return f, err
-	}
-	defer t.close()
-	for i := range n + 1 {
-		r := processor.Record{Topic: "in", Offset: int64(i), Time: event(1), Key: binary.BigEndian.AppendUint64(nil, uint64(i))}
-		if i == n {
-			break
-		}
-		if err := t.process(&r, overlay); err != nil {
-			return f, err
-		}
-		if i%50_000 == 49_999 {
-			if err := t.commit(); err != nil {
-				return f, err
+	err := with(top, func(t *task) error {
+		for i := range n {
+			r := processor.Record{Topic: "in", Offset: int64(i), Time: event(1), Key: binary.BigEndian.AppendUint64(nil, uint64(i))}
+			if err := t.process(&r, overlay); err != nil {
+				return err
+			}
+			if i%50_000 == 49_999 {
+				if err := t.commit(); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	if err := t.commit(); err != nil {
-		return f, err
-	}
-	sent, start, cpu := t.sent, time.Now(), cpuSeconds()
-	r := processor.Record{Topic: "in", Offset: int64(n), Time: event(120_000), Key: []byte("next")}
-	if err := t.proc.Process(0, &r); err != nil {
-		return f, err
-	}
-	last := start
-	end := func() error {
 		if err := t.commit(); err != nil {
 			return err
 		}
-		now := time.Now()
-		f.Longest = max(f.Longest, now.Sub(last))
-		last = now
-		f.Transactions++
-		return nil
-	}
-	for t.proc.Moved() {
-		done, err := t.proc.Advance(firings)
-		if err != nil {
-			return f, err
+		sent, start, cpu := t.sent, time.Now(), cpuSeconds()
+		r := processor.Record{Topic: "in", Offset: int64(n), Time: event(120_000), Key: []byte("next")}
+		if err := t.proc.Process(0, &r); err != nil {
+			return err
 		}
-		held := t.state.Dirty() + t.bytes
-		f.Most = max(f.Most, held)
-		// An instance commits when a tenth of a second has passed, or when the overlay is full.
-		if !done && (held >= overlay || time.Since(last) >= 100*time.Millisecond) {
-			if err := end(); err != nil {
-				return f, err
+		last := start
+		end := func() error {
+			if err := t.commit(); err != nil {
+				return err
+			}
+			now := time.Now()
+			f.Longest = max(f.Longest, now.Sub(last))
+			last = now
+			f.Transactions++
+			return nil
+		}
+		for t.proc.Moved() {
+			done, err := t.proc.Advance(firings)
+			if err != nil {
+				return err
+			}
+			held := t.state.Dirty() + t.bytes
+			f.Most = max(f.Most, held)
+			// An instance commits when a tenth of a second has passed, or when the overlay is full.
+			if !done && (held >= overlay || time.Since(last) >= 100*time.Millisecond) {
+				if err := end(); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	if err := end(); err != nil {
-		return f, err
-	}
-	f.Whole, f.CPU = time.Since(start), (cpuSeconds()-cpu)*1e6/float64(n)
-	if got := t.sent - sent; got != n {
-		return f, fmt.Errorf("unit: %d windows have fired, not %d", got, n)
-	}
-	return f, nil
+		if err := end(); err != nil {
+			return err
+		}
+		f.Whole, f.CPU = time.Since(start), (cpuSeconds()-cpu)*1e6/float64(n)
+		if got := t.sent - sent; got != n {
+			return fmt.Errorf("unit: %d windows have fired, not %d", got, n)
+		}
+		return nil
+	})
+	return f, err
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/tidemark/tidemark/processor"
@@ -35,47 +34,40 @@ func RunHopping(size time.Duration, perHop int, sliced bool) (Hopping, error) {
 	} else {
 		in.TryAggregate("n", func(_ *topology.Context, _ []byte, n int64, _ []byte) (int64, error) { return n + 1, nil }).To("out")
 	}
-	dir, err := os.MkdirTemp("", "bench-unit")
-	if err != nil {
-		return h, err
-	}
-	defer os.RemoveAll(dir)
-	t, err := open(top, dir)
-	if err != nil {
-		return h, err
-	}
-	defer t.close()
-	perSecond := keys * perHop
-	warm := perSecond * int(size/hop)
-	h.Records = max(1_000_000, warm)
-	if !sliced {
-		h.Records = min(h.Records, 500_000)
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	value := make([]byte, 100)
-	var before float64
-	var panes int
-	for i := range warm + h.Records {
-		if i == warm {
-			before, panes = cpuSeconds(), t.sent
+	err := with(top, func(t *task) error {
+		perSecond := keys * perHop
+		warm := perSecond * int(size/hop)
+		h.Records = max(1_000_000, warm)
+		if !sliced {
+			h.Records = min(h.Records, 500_000)
 		}
-		r := processor.Record{
-			Topic: "in", Offset: int64(i), Time: event(int64(i) * 1000 / int64(perSecond)),
-			Key: binary.BigEndian.AppendUint64(nil, rng.Uint64N(keys)), Value: value,
-		}
-		if err := t.process(&r, 64<<20); err != nil {
-			return h, err
-		}
-		if i%50_000 == 49_999 { // a commit every tenth of a second at 500,000 records/s
-			if err := t.commit(); err != nil {
-				return h, err
+		rng := rand.New(rand.NewPCG(1, 1))
+		value := make([]byte, 100)
+		var before float64
+		var panes int
+		for i := range warm + h.Records {
+			if i == warm {
+				before, panes = cpuSeconds(), t.sent
+			}
+			r := processor.Record{
+				Topic: "in", Offset: int64(i), Time: event(int64(i) * 1000 / int64(perSecond)),
+				Key: binary.BigEndian.AppendUint64(nil, rng.Uint64N(keys)), Value: value,
+			}
+			if err := t.process(&r, 64<<20); err != nil {
+				return err
+			}
+			if i%50_000 == 49_999 { // a commit every tenth of a second at 500,000 records/s
+				if err := t.commit(); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	h.CPU = (cpuSeconds() - before) * 1e6 / float64(h.Records)
-	h.Panes = t.sent - panes
-	if h.Panes == 0 {
-		return h, fmt.Errorf("unit: no pane")
-	}
-	return h, nil
+		h.CPU = (cpuSeconds() - before) * 1e6 / float64(h.Records)
+		h.Panes = t.sent - panes
+		if h.Panes == 0 {
+			return fmt.Errorf("unit: no pane")
+		}
+		return nil
+	})
+	return h, err
 }

@@ -7,6 +7,7 @@ package unit
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -39,6 +40,20 @@ func (t *task) Send(_ int, _ []byte, _ int64, key, value []byte, _ []processor.H
 // Late implements processor.Output.
 func (t *task) Late(r *processor.Late) error {
 	return fmt.Errorf("unit: a record of %d is late by %d ms", r.Record.Time, r.By)
+}
+
+// with runs f with the only task of a topology.
+func with(top *topology.Topology, f func(*task) error) error {
+	dir, err := os.MkdirTemp("", "bench-unit")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t, err := open(top, dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(t), t.close())
 }
 
 // open makes the only task of a topology, with its database in dir.
