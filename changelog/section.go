@@ -4,8 +4,9 @@ import "github.com/tidemark/tidemark/internal/wire"
 
 // Sections of a progress record: what parts of the engine keep in it beyond the positions. Numbers are never used again.
 const (
-	SectionClocks byte = 1 // the event time of the task's operators
-	SectionTrims  byte = 2 // up to where the changelogs of windowed stores may be trimmed
+	SectionClocks    byte = 1 // the event time of the task's operators
+	SectionTrims     byte = 2 // up to where the changelogs of windowed stores may be trimmed
+	SectionSnapshots byte = 3 // the snapshots of the task that are retained, see package snapshot
 )
 
 // The sections lie in Rest one behind the other: number, 1 byte | uv length | bytes.

@@ -76,9 +76,9 @@ func checkInit(s *source) []string {
 	return findings
 }
 
-// checkSkips finds tests that skip themselves. Only kafkatest may, when told by hand.
+// checkSkips finds tests that skip themselves. Only kafkatest and s3test may, when told by hand.
 func checkSkips(s *source) []string {
-	if s.dir == "internal/kafkatest" || s.packageName("testing") == "" {
+	if s.dir == "internal/kafkatest" || s.dir == "internal/s3test" || s.packageName("testing") == "" {
 		return nil
 	}
 	var findings []string
@@ -128,6 +128,7 @@ func TestCallRules(t *testing.T) {
 	try(t, checkSkips, []sample{
 		{"codec/a_test.go", skip, true},
 		{"internal/kafkatest/a.go", skip, false},
+		{"internal/s3test/a.go", skip, false},
 		{"codec/a_test.go", "package p\nfunc f(t tree) { t.Skip() }", false},
 	})
 	const sleep = "package p\nimport \"time\"\nfunc f() { time.Sleep(1) }"

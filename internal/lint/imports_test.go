@@ -22,6 +22,10 @@ const (
 	pebble     = "github.com/cockroachdb/pebble"
 	zap        = "go.uber.org/zap"
 	prometheus = "github.com/prometheus"
+	aws        = "github.com/aws"
+
+	// s3 is the one package that links the S3 client. Who needs a bucket imports it, nobody else pays for it.
+	s3 = "changelog/s3"
 
 	// top is the level of programs; their packages may import each other.
 	top = 6
@@ -45,6 +49,9 @@ var table = []row{
 	{path: "processor", level: 2, forbid: join(watchers, inputOutput, []string{kafka, pebble}), pure: true},
 	{path: "topology", level: 3, forbid: join(watchers, inputOutput, []string{kafka, pebble}), pure: true},
 	{path: "changelog", level: 3, forbid: []string{pebble}, clock: true},
+	{path: "changelog/objects", level: 2, forbid: []string{kafka, pebble}, clock: true},
+	{path: s3, level: 3, forbid: join(watchers, []string{kafka, pebble}), clock: true},
+	{path: "changelog/snapshot", level: 3, forbid: join(watchers, []string{kafka, pebble})},
 	{path: "rebalance", level: 3, forbid: []string{pebble}, clock: true},
 	{path: "internal/engine", level: 4, forbid: []string{pebble}, clock: true},
 	{path: "internal/reset", level: 4, forbid: []string{pebble}},
@@ -60,7 +67,7 @@ var table = []row{
 }
 
 // helpers stand beside the table. They import nothing of the repository but each other.
-var helpers = []string{"internal/clock", "internal/invariants", "internal/wire", "internal/embedded", "internal/kafkatest"}
+var helpers = []string{"internal/clock", "internal/invariants", "internal/wire", "internal/embedded", "internal/kafkatest", "internal/s3test"}
 
 func rowOf(dir string) *row {
 	var best *row
@@ -108,6 +115,9 @@ func judge(dir string, r *row, imported string) string {
 		}
 		return ""
 	}
+	if within(imported, aws) && dir != s3 {
+		return "the S3 client stays in " + s3
+	}
 	for _, f := range r.forbid {
 		if within(imported, f) {
 			return "forbidden here"
@@ -121,6 +131,8 @@ func judge(dir string, r *row, imported string) string {
 		}
 	case helper && r.level < top:
 		return "for tests and programs only"
+	case imported == s3 && r.level < top:
+		return "links the S3 client into every service"
 	case target == nil || target == r:
 	case target.level >= r.level && r.level < top:
 		return fmt.Sprintf("level %d imports level %d", r.level, target.level)
@@ -152,6 +164,18 @@ func TestImportRule(t *testing.T) {
 		file("internal/engine/a.go", module+"/internal/clock"),
 		file("processor/a_test.go", module+"/topology"),
 		file("store/a.go", module+"/internal/invariants"),
+		file("changelog/s3/a.go", aws+"/aws-sdk-go-v2/service/s3"),
+		file("changelog/s3/a.go", module+"/changelog/objects"),
+		file("changelog/snapshot/a.go", module+"/changelog/objects"),
+		file("changelog/snapshot/a_test.go", module+"/changelog/s3"),
+		file("cmd/tidemark/a.go", module+"/changelog/s3"),
+		bad("cmd/tidemark/a.go", aws+"/aws-sdk-go-v2/aws"),
+		bad("changelog/a.go", aws+"/smithy-go"),
+		bad("a.go", module+"/changelog/s3"),
+		bad("internal/engine/a.go", module+"/changelog/s3"),
+		bad("changelog/snapshot/a.go", module+"/changelog"),
+		bad("changelog/snapshot/a.go", module+"/internal/clock"),
+		bad("changelog/objects/a.go", module+"/changelog/snapshot"),
 		bad("codec/a.go", module+"/store"),
 		bad("store/a.go", module+"/store/pebblestore"),
 		bad("store/a.go", pebble+"/v2/vfs"),
