@@ -10,6 +10,9 @@ var (
 	// ErrStorage marks an operation the disk has refused (full, read-only, input/output error). What was committed
 	// before is intact.
 	ErrStorage = errors.New("store: storage failure")
+	// ErrHydrating is returned by what needs all files of a DB while some of them are still in the snapshot it was opened
+	// from.
+	ErrHydrating = errors.New("store: not all files are here yet")
 	// ErrLocked is returned when another DB, in this process or another one, has the directory open.
 	ErrLocked = errors.New("store: locked")
 )

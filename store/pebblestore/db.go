@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,7 @@ type DB struct {
 	lock   *pebble.Lock
 	pebble *pebble.DB
 	popts  *pebble.Options
+	place  *member // among the databases that compact
 	own    *Shared // to be closed with the DB; nil if shared
 
 	fatal      atomic.Pointer[error] // why the database is unusable
@@ -68,6 +70,10 @@ type DB struct {
 
 	unflushed int64 // bytes applied since the last flush
 	runs      int   // loaded so far: names files
+
+	lazy  *lazy // nil if Open has opened it
+	calls calls
+
 	closeOnce sync.Once
 	closed    atomic.Bool
 	closeErr  error
@@ -77,8 +83,10 @@ var _ store.DB = (*DB)(nil)
 
 // Open opens the database in dir and makes it, with mode 0700, if there is none. The error wraps store.ErrLocked if it
 // is open already, here or in another process, store.ErrCorrupt if its files are damaged, store.ErrStorage if the disk
-// refuses. A failed Open leaves the files as they are.
-func Open(dir string, o Options) (*DB, error) {
+// refuses, store.ErrHydrating if files are missing and OpenLazy must open it. A failed Open leaves the files as they are.
+func Open(dir string, o Options) (*DB, error) { return openDB(dir, o, nil) }
+
+func openDB(dir string, o Options, l *Lazy) (*DB, error) {
 	d := &DB{o: o, failed: make(chan struct{}, 1)}
 	if d.o.Shared == nil {
 		d.own = NewShared(SharedOptions{FS: o.FS})
@@ -89,14 +97,19 @@ func Open(dir string, o Options) (*DB, error) {
 		fs = o.FS.fs
 	}
 	d.gate = &gate{FS: fs, clock: d.o.Shared.clock}
-	if err := d.open(dir); err != nil {
-		d.release()
+	if err := d.start(dir, l); err != nil {
+		_ = d.release()
 		return nil, fmt.Errorf("pebblestore: open %s: %w", dir, err)
 	}
 	return d, nil
 }
 
-func (d *DB) open(dir string) error {
+func (d *DB) start(dir string, l *Lazy) error {
+	if l != nil {
+		if err := l.prepare(&FS{fs: d.gate}, dir); err != nil {
+			return err
+		}
+	}
 	err := makeDir(d.gate, dir)
 	if err == nil {
 		d.dir, err = (&FS{fs: d.gate}).canonical(dir)
@@ -110,6 +123,9 @@ func (d *DB) open(dir string) error {
 	if err := d.removeRuns(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrStorage, err)
 	}
+	if err := d.setLazy(l); err != nil {
+		return err
+	}
 	if err := d.breakSeal(); err != nil {
 		return err
 	}
@@ -119,6 +135,9 @@ func (d *DB) open(dir string) error {
 			return *fatal
 		}
 		return classifyOpen(err)
+	}
+	if d.lazy != nil {
+		return d.lazy.start()
 	}
 	return nil
 }
@@ -140,7 +159,8 @@ func (d *DB) options() *pebble.Options {
 		MemTableSize:                memTableSize,
 		MemTableStopWritesThreshold: 8, // Apply bounds what is unflushed by itself, see write.go
 	}
-	o.Experimental.CompactionScheduler = s.limiter.member(d.gate.shut.Load)
+	d.place = s.limiter.member(func() bool { return d.gate.shut.Load() || d.closed.Load() })
+	o.Experimental.CompactionScheduler = d.place
 	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy { return pebble.ValueSeparationPolicy{} }
 	compression := sstable.SnappyCompression
 	if d.o.Compression == NoCompression {
@@ -150,6 +170,11 @@ func (d *DB) options() *pebble.Options {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return compression }
 	}
+	if d.lazy != nil {
+		o.FS = d.lazy
+		// A compaction may wait for files as long as their store is down, and writes must not wait for it.
+		o.L0StopWritesThreshold = 1000
+	}
 	o.EnsureDefaults()
 	return o
 }
@@ -158,6 +183,9 @@ func (d *DB) events() *pebble.EventListener {
 	l := &pebble.EventListener{
 		BackgroundError: func(err error) {
 			err = classify(err)
+			if errors.Is(err, store.ErrClosed) {
+				return // it waited for a file when Close was called
+			}
 			if hopeless(err) {
 				d.die(err)
 				return
@@ -202,6 +230,9 @@ func (d *DB) die(err error) {
 	if d.o.OnFatal != nil {
 		d.o.OnFatal(err)
 	}
+	if d.lazy != nil {
+		d.lazy.halt()
+	}
 }
 
 // usable is asked before every operation.
@@ -229,6 +260,10 @@ func (d *DB) fail(what string, err error) error {
 func (d *DB) Close() error {
 	d.closeOnce.Do(func() {
 		d.closed.Store(true)
+		if d.lazy != nil {
+			d.lazy.free()
+			d.calls.drain()
+		}
 		if err := d.release(); err != nil {
 			d.closeErr = fmt.Errorf("pebblestore: close: %w: %w", store.ErrStorage, err)
 		}
@@ -239,8 +274,17 @@ func (d *DB) Close() error {
 // release closes what open has opened.
 func (d *DB) release() error {
 	var err error
+	if d.lazy != nil {
+		d.lazy.free()
+	}
 	if d.pebble != nil {
-		if err = d.pebble.Close(); err == nil {
+		err = d.pebble.Close()
+		if d.lazy != nil {
+			if lazyErr := d.lazy.stop(); err == nil {
+				err = lazyErr
+			}
+		}
+		if err == nil {
 			err = d.writeSeal()
 		}
 		if d.gate.shut.Load() {

@@ -26,6 +26,7 @@ type member struct {
 	dead    func() bool // a database that is unusable would repeat a failing compaction without a pause
 	db      pebble.DBForCompaction
 	running int
+	parked  int // of running
 	calls   int // into db, in progress
 	gone    bool
 }
@@ -98,6 +99,27 @@ func (m *member) Done() {
 	m.release()
 	m.l.mu.Unlock()
 	m.l.grant()
+}
+
+// park gives the place of a compaction to others while it waits for a remote store. Its result takes a place back, above
+// the limit if there is none.
+func (m *member) park() (unpark func()) {
+	l := m.l
+	l.mu.Lock()
+	if m.parked == m.running { // it is a long scan that waits
+		l.mu.Unlock()
+		return func() {}
+	}
+	m.parked++
+	l.running--
+	l.mu.Unlock()
+	l.grant()
+	return func() {
+		l.mu.Lock()
+		m.parked--
+		l.running++
+		l.mu.Unlock()
+	}
 }
 
 // grant offers free places to the databases, in turn.

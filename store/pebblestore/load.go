@@ -21,8 +21,12 @@ const (
 
 // Load implements store.DB. It writes table files and makes them part of the database in one step.
 func (d *DB) Load(r store.Run) error {
+	if err := d.enter(); err != nil {
+		return d.fail("load", err)
+	}
+	defer d.leave()
 	// What was applied before must not be lost when the run survives.
-	if err := d.Flush(); err != nil {
+	if err := d.flush(); err != nil {
 		return err
 	}
 	paths, err := d.writeTables(r)

@@ -13,9 +13,10 @@ func isCorrupt(err error) bool { return errors.Is(err, store.ErrCorrupt) }
 
 // Get implements store.DB.
 func (d *DB) Get(dst, key []byte) ([]byte, bool, error) {
-	if err := d.usable(); err != nil {
+	if err := d.enter(); err != nil {
 		return dst, false, d.fail("get", err)
 	}
+	defer d.leave()
 	if len(key) == 0 {
 		return d.getEmpty(dst)
 	}
@@ -56,9 +57,10 @@ var lookUp = pebble.IterOptions{UseL6Filters: true}
 
 // Scan implements store.DB.
 func (d *DB) Scan(lo, hi []byte) (store.Iterator, error) {
-	if err := d.usable(); err != nil {
+	if err := d.enter(); err != nil {
 		return nil, d.fail("scan", err)
 	}
+	defer d.leave()
 	if hi != nil && bytes.Compare(lo, hi) >= 0 {
 		return noRows{}, nil
 	}
@@ -66,7 +68,11 @@ func (d *DB) Scan(lo, hi []byte) (store.Iterator, error) {
 	if err != nil {
 		return nil, d.fail("scan", err)
 	}
-	return &iterator{d: d, it: it}, nil
+	i := &iterator{d: d, it: it}
+	if d.lazy != nil && !d.lazy.complete.Load() {
+		return d.guard(i), nil
+	}
+	return i, nil
 }
 
 type iterator struct {

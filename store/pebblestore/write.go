@@ -14,11 +14,15 @@ const maxUnflushed = 2 * memTableSize
 
 // Apply implements store.DB. It refuses with store.ErrStorage while flushes or compactions fail.
 func (d *DB) Apply(b *store.Batch) error {
+	if err := d.enter(); err != nil {
+		return d.fail("apply", err)
+	}
+	defer d.leave()
 	if err := d.writable(); err != nil {
 		return d.fail("apply", err)
 	}
 	if d.unflushed >= maxUnflushed {
-		if err := d.Flush(); err != nil {
+		if err := d.flush(); err != nil {
 			return err
 		}
 	}
@@ -63,9 +67,14 @@ func (d *DB) writable() error {
 
 // Flush implements store.DB. It gives up at the first failure, while Pebble goes on trying in the background.
 func (d *DB) Flush() error {
-	if err := d.usable(); err != nil {
+	if err := d.enter(); err != nil {
 		return d.fail("flush", err)
 	}
+	defer d.leave()
+	return d.flush()
+}
+
+func (d *DB) flush() error {
 	if d.unflushed == 0 {
 		return nil
 	}
