@@ -88,6 +88,8 @@ func (c *ControlState) Apply(key string, value []byte) error {
 		c.Subs = put(c.Subs, id, s)
 	case strings.HasPrefix(key, keyStore):
 		return c.applyStore(key, value)
+	case strings.HasPrefix(key, keyLows):
+		// Of the moment: who waits for it reads it by itself.
 	case strings.HasPrefix(key, keyFormat):
 		name := key[len(keyFormat):]
 		if value == nil {

@@ -54,6 +54,7 @@ func TestControlFolds(t *testing.T) {
 	apply(ControlRecord{"format/gone", nil})
 	apply(StateRecordOf(StateRecord{Fingerprint: "f1", Time: 1}))
 	apply(StateRecordOf(StateRecord{Fingerprint: "f2", Compatible: []string{"f1"}, Time: 2}))
+	apply((&Lows{Instance: "i", Groups: []Low{{"a", 1}}}).Record())
 	apply(ControlRecord{"savepoint/7", []byte("whatever")})
 	apply(ControlRecord{"savepoint/8", []byte("whatever")})
 	apply(ControlRecord{"savepoint/8", nil})
@@ -121,6 +122,45 @@ func FuzzControl(f *testing.F) {
 			again = StateRecordOf(*c.State)
 		}
 		if len(c.Unknown) == 0 && (again.Key != key || string(again.Value[:len(again.Value)-4]) != string(body)) {
+			t.Fatalf("%q %x is written as %q %x", key, body, again.Key, again.Value)
+		}
+	})
+}
+
+func TestLows(t *testing.T) {
+	l := Lows{Instance: "i1", Sent: 5, Groups: []Low{{"a", -3}, {"b", 1 << 40}}}
+	r := l.Record()
+	if r.Key != "lows/i1" || hex.EncodeToString(r.Value[:len(r.Value)-4]) != "01"+"0a"+"02"+"016105"+"0162808080808040" {
+		t.Errorf("%s: %x", r.Key, r.Value)
+	}
+	got, ok, err := ParseLows(r.Key, r.Value)
+	if d := cmp.Diff(l, got); d != "" || !ok || err != nil {
+		t.Errorf("read back: %v %v %s", ok, err, d)
+	}
+	if got, ok, err := ParseLows("lows/i1", (&Lows{Instance: "i1"}).Record().Value); !ok || err != nil || got.Instance != "i1" || got.Groups != nil {
+		t.Errorf("taken back: %+v %v %v", got, ok, err)
+	}
+	if _, ok, err := ParseLows("state", r.Value); ok || err != nil {
+		t.Errorf("of another kind: %v %v", ok, err)
+	}
+	for i := range r.Value {
+		bad := append([]byte{}, r.Value...)
+		bad[i] ^= 4
+		if _, ok, err := ParseLows(r.Key, bad); !ok || !errors.Is(err, ErrControl) {
+			t.Errorf("byte %d flipped: %v %v", i, ok, err)
+		}
+	}
+}
+
+func FuzzLows(f *testing.F) {
+	r := (&Lows{Instance: "i", Sent: 1, Groups: []Low{{"a", 2}}}).Record()
+	f.Add(r.Key, r.Value[:len(r.Value)-4])
+	f.Fuzz(func(t *testing.T, key string, body []byte) {
+		l, ok, err := ParseLows(key, sealed(append([]byte{}, body...)))
+		if !ok || err != nil || len(l.Groups) == 0 {
+			return
+		}
+		if again := l.Record(); again.Key != key || string(again.Value[:len(again.Value)-4]) != string(body) {
 			t.Fatalf("%q %x is written as %q %x", key, body, again.Key, again.Value)
 		}
 	})

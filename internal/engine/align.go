@@ -10,8 +10,8 @@ import (
 // Alignment. While a backlog is read, a partition that is far ahead of another one fills windows that cannot fire. Its
 // records wait when its watermark is more than MaxDrift above the lowest of the instance: of all partitions, in whichever
 // tasks, that have records to catch up with and belong to connected sub-topologies. A partition that is read to its end
-// holds nobody up: it cannot go faster. One that has records and no watermark yet holds up everybody who has. Partitions of
-// other instances are not looked at.
+// holds nobody up: it cannot go faster. One that has records and no watermark yet holds up everybody who has. What other
+// instances read counts as they tell it, see elsewhere.go.
 //
 // Each worker shows the lowest watermark of its own tasks after every round; a task looks at those of all workers before
 // its slice. The partition with the lowest watermark is never the one that waits.
@@ -33,6 +33,10 @@ func (e *Engine) connect() {
 				}
 			}
 		}
+	}
+	e.elsewhere = make([]atomic.Int64, e.groups)
+	for g := range e.elsewhere {
+		e.elsewhere[g].Store(math.MaxInt64)
 	}
 	for _, w := range e.workers {
 		w.lows = make([]atomic.Int64, e.groups)
@@ -76,10 +80,10 @@ func (w *worker) showLows() {
 	}
 }
 
-// low returns the lowest watermark of a group in this instance, watermark.Unknown if an input with records to read has
+// low returns the lowest watermark of a group, watermark.Unknown if an input of this instance with records to read has
 // none. For a task with several inputs that does not count: which of them comes first is a matter of their timestamps.
 func (e *Engine) low(group int, single bool) int64 {
-	low := int64(math.MaxInt64)
+	low := e.elsewhere[group].Load()
 	for _, w := range e.workers {
 		if l := w.lows[group].Load(); single || l != watermark.Unknown {
 			low = min(low, l)

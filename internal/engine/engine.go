@@ -29,6 +29,7 @@ type Engine struct {
 	startMoves bool // the broker moves the start of a log when it compacts
 	subs       []*sub
 	groups     int             // of connected sub-topologies
+	elsewhere  []atomic.Int64  // by group: the lowest watermark of the other instances
 	byTopic    map[string]*sub // input topic to its sub-topology
 	control    *control
 	admin      *kgo.Client
@@ -164,6 +165,7 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	if e.timed() {
 		goroutines.Go(func() { e.probe(background) })
 		goroutines.Go(func() { e.showWatermarks(background) })
+		goroutines.Go(func() { e.align(background) })
 	}
 
 	e.phase("joining")

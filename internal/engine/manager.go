@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
@@ -221,6 +222,20 @@ func (m *manager) recheck(t *task, p *producer) {
 	})
 }
 
+// later runs f after a pause, unless the instance ends before.
+func (m *manager) later(pause time.Duration, f func()) {
+	m.mu.Lock()
+	ctx := m.ctx
+	m.mu.Unlock()
+	m.wg.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-m.e.cfg.Clock.After(pause):
+			f()
+		}
+	})
+}
+
 // running notes that a task has begun to run.
 func (m *manager) running(t *task) {
 	m.e.log.Info("task running", zap.Stringer("task", t.id), zap.Uint64("seq", t.seq), zap.Int("worker", t.worker.n))
@@ -387,6 +402,13 @@ func (m *manager) listed(instance string) bool {
 		}
 	}
 	return false
+}
+
+// alone says whether there is no other instance with tasks.
+func (m *manager) alone() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.heard == nil || len(m.heard.Hosts) < 2
 }
 
 // snapshot returns the present tasks.
