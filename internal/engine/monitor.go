@@ -210,10 +210,23 @@ func (e *Engine) topicGone(topic string, cause error) error {
 
 // overtaken says whether the group's offset of a partition is beyond a position of ours: then this instance has lost
 // the partition without having heard of it, and what it wants to read may be purged already.
-func (e *Engine) overtaken(ctx context.Context, tp changelog.TopicPartition, position int64) bool {
+func (e *Engine) overtaken(ctx context.Context, tp changelog.TopicPartition, position int64) (bool, error) {
 	o, err := changelog.StableOffsets(ctx, e.admin, e.cfg.Clock, e.cfg.App, []changelog.TopicPartition{tp}, time.Second)
-	return err == nil && o[tp].Found && o[tp].Offset > position
+	return err == nil && o[tp].Found && o[tp].Offset > position, err
 }
+
+// askAgain has a partition fetched again whose position is outside of its log for a reason that could not be found out: an
+// instance that is cut off from the group's coordinator may have lost the partition, and then nothing is wrong.
+func (e *Engine) askAgain(in *input, cause error) error {
+	e.log.Debug("a position is outside of its log, and why does not show yet", zap.Stringer("task", in.task), zap.Error(cause))
+	e.source.client.PauseFetchPartitions(map[string][]int32{in.topic: {in.partition}}) // the client would fetch again at once
+	offset, round := in.fetched, in.round.Load()
+	e.mgr.later(askAgainAfter, func() { e.source.seek(in, offset, round) })
+	return nil
+}
+
+// askAgainAfter is the pause before a partition is fetched again that is outside of its log for an unknown reason.
+const askAgainAfter = 250 * time.Millisecond
 
 // outOfRange explains a position outside of the log.
 func (e *Engine) outOfRange(in *input) error {
@@ -222,15 +235,19 @@ func (e *Engine) outOfRange(in *input) error {
 	tp := changelog.TopicPartition{Topic: in.topic, Partition: in.partition}
 	bounds, err := changelog.ListBounds(ctx, e.admin, []changelog.TopicPartition{tp})
 	if err != nil {
-		return nil
+		return e.askAgain(in, err)
 	}
 	b := bounds[tp]
-	if in.fetched < b.Start && e.overtaken(ctx, tp, in.fetched) {
-		e.log.Info("another instance has read further, this one has yet to hear of it", zap.Stringer("task", in.task))
-		e.source.client.PauseFetchPartitions(map[string][]int32{in.topic: {in.partition}}) // until it is lost
-		return nil
-	}
 	if in.fetched < b.Start {
+		overtaken, err := e.overtaken(ctx, tp, in.fetched)
+		if err != nil {
+			return e.askAgain(in, err)
+		}
+		if overtaken {
+			e.log.Info("another instance has read further, this one has yet to hear of it", zap.Stringer("task", in.task))
+			e.source.client.PauseFetchPartitions(map[string][]int32{in.topic: {in.partition}}) // until it is lost
+			return nil
+		}
 		return fmt.Errorf("tidemark: %w: %s/%d is read to %d, its log begins at %d; raise the retention, or run tidemark reset --app %s",
 			ErrSourceOffsetLost, in.topic, in.partition, in.fetched, b.Start, e.cfg.App)
 	}

@@ -50,6 +50,33 @@ func TestF18Offsets(t *testing.T) {
 	}
 }
 
+// Offsets of an earlier commit of the app's own come from a coordinator that has not loaded all of its log: one transaction
+// carries them and the progress record. The app goes on from the record.
+func TestCoordinatorBehind(t *testing.T) {
+	t.Parallel()
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 2, "out": 2}}, func(t *testing.T, s *scene) {
+		s.feed("in", 0, 100, 10)
+		n := s.start("a", counting(), nil, nil)
+		s.counts("out", 100, 10)
+		s.caughtUp("in")
+		old := s.committed("in")
+		s.feed("in", 100, 50, 10)
+		s.counts("out", 150, 10)
+		s.caughtUp("in")
+		d := n.stop()
+		for p, o := range old {
+			s.commit("in", p, o.Offset, o.Metadata)
+		}
+		s.feed("in", 150, 50, 10)
+		n = s.start("a", counting(), d, nil)
+		s.counts("out", 200, 10)
+		s.caughtUp("in")
+		if n.said("going on from the progress record") != 2 {
+			t.Error("it does not say so, once per task")
+		}
+	})
+}
+
 // A group with offsets and no progress, or changelogs with records and neither, belong to somebody else or to
 // an unfinished reset.
 func TestForeignState(t *testing.T) {

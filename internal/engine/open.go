@@ -56,9 +56,11 @@ func (e *Engine) openTask(ctx context.Context, t *task) error {
 				since = e.cfg.Clock.Now()
 			}
 			_, _, member := e.source.metadata()
-			if member && e.cfg.Clock.Now().Sub(since) > 2*e.cfg.SessionTimeout/3 {
+			lasts := e.cfg.Clock.Now().Sub(since)
+			if member && lasts > 2*e.cfg.SessionTimeout/3 {
 				return fmt.Errorf("tidemark: task %s: %w", t, mm.err)
 			}
+			t.waited = member && lasts > e.cfg.SessionTimeout/3
 			e.log.Info("task does not verify yet", zap.Stringer("task", t.id), zap.Error(err))
 		case fatalOpen(err):
 			return fmt.Errorf("tidemark: task %s: %w", t, err)
@@ -294,7 +296,7 @@ func (e *Engine) takeOver(ctx context.Context, t *task, s *sight) error {
 		}
 	}
 	if err := e.verifyOffsets(t, s); err != nil {
-		if e.cfg.Guarantee == ExactlyOnce && e.cfg.OnOffsets != Resume {
+		if e.cfg.Guarantee == ExactlyOnce && e.cfg.OnOffsets != Resume && !(t.waited && s.behind()) {
 			return &mismatch{err}
 		}
 		e.log.Warn("group offsets differ from the last commit, going on from the progress record", zap.Stringer("task", t.id), zap.Error(err))
@@ -336,6 +338,14 @@ func (e *Engine) takeOver(ctx context.Context, t *task, s *sight) error {
 		}
 	}
 	return nil
+}
+
+// behind says whether the group's offsets are those of an earlier commit of the task than its progress record. One
+// transaction has carried both, so if that stays, the coordinator answers with an older state than its log holds (see
+// verdict), and the progress record is right: what the former owner had on its way to the broker when the marks were read
+// has been waited for there too, and its member can send nothing more.
+func (s *sight) behind() bool {
+	return s.progress != nil && s.hasMeta && s.metaErr == nil && s.meta.Seq < s.progress.Seq
 }
 
 // verifyOffsets is the first half of step 5: the group's offsets must be those of the progress record.

@@ -32,7 +32,9 @@ func (e *Engine) resolve(ctx context.Context, f *flight, cause error) landing {
 }
 
 // verdict reads the stable offsets of the partitions that are still ours. A task whose lease is gone drops
-// its overlay whatever the outcome was, so it has no say.
+// its overlay whatever the outcome was, so it has no say. Offsets of an earlier commit do not prove that this one was
+// aborted: a coordinator that has just loaded its log may answer with an older state (seen on Kafka 4.4.0 after a kill,
+// with every offset of the last minute missing). So the progress records, of the same transaction, must agree.
 func (e *Engine) verdict(ctx context.Context, f *flight) (outcome, error) {
 	var parts []changelog.TopicPartition
 	for _, ft := range f.tasks {
@@ -59,10 +61,36 @@ func (e *Engine) verdict(ctx context.Context, f *flight) (outcome, error) {
 			c := offsets[changelog.TopicPartition{Topic: in.topic, Partition: in.partition}]
 			md, ok, err := changelog.ParseMetadata(c.Metadata)
 			if err != nil || !ok || md.Seq != ft.seq || md.Writer != f.prod.writer {
-				return aborted, nil
+				return e.recorded(ctx, f)
 			}
 		}
 	}
+	return committed, nil
+}
+
+// recorded reads off the progress topic whether a flight was committed. Its producer has been initialised anew, so the
+// broker ends the transaction soon, and the read waits for that.
+func (e *Engine) recorded(ctx context.Context, f *flight) (outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.TransactionTimeout+20*time.Second)
+	defer cancel()
+	for _, ft := range f.tasks {
+		if ft.task.lease.lost() {
+			continue
+		}
+		tp := changelog.TopicPartition{Topic: ft.task.sub.progress, Partition: ft.task.id.Partition}
+		bounds, err := changelog.ListBounds(ctx, e.admin, []changelog.TopicPartition{tp})
+		if err != nil {
+			return noVerdict, err
+		}
+		tail, err := e.reader.ReadTail(ctx, tp.Topic, tp.Partition, bounds[tp].HighWatermark)
+		if err != nil {
+			return noVerdict, err
+		}
+		if !tail.Found || tail.Record.Seq != ft.seq || tail.Record.Writer != f.prod.writer {
+			return aborted, nil
+		}
+	}
+	e.log.Warn("the group's coordinator does not show a commit that was made: restart its broker if that lasts", zap.String("group", e.cfg.App))
 	return committed, nil
 }
 

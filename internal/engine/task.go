@@ -35,6 +35,7 @@ type task struct {
 	phase  atomic.Int32 // TaskState
 
 	cancel func()        // ends opening
+	waited bool          // what does not verify has not done so for a while
 	closed chan struct{} // closed when the database is released
 
 	// The opener's until the task runs, then the worker's.

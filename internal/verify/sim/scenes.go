@@ -26,6 +26,8 @@ func Scenes() []Scene {
 		{"bound", "a commit stays pending for longer than the bound", bound},
 		{"lost-apply", "the lease is lost while a transaction has an unknown outcome, and it was aborted", lostApply},
 		{"unknown-zombie", "an outcome is unknown, and another owner has made the commit of the same number", unknownZombie},
+		{"purged-zombie", "what an instance without its group rewinds to is purged, and nobody tells it the group's offsets", purgedZombie},
+		{"stale-coordinator", "a commit whose outcome is unknown was made, and the coordinator shows the offsets of the one before", staleCoordinator},
 		{"stale-flush", "a flush ends when the instance is a member again, but of others' partitions", staleAt(engine.K4)},
 		{"stale-lease", "the partition is lost between the two looks of step 4", staleAt(engine.K4b)},
 		{"lost-callback", "offsets are sent while the client's group metadata is empty", lostCallback},
@@ -139,6 +141,82 @@ func unknownZombie(w *World) {
 	w.Sleep(1400 * time.Millisecond)
 	a.Crash(true)
 	w.Produce(20)
+}
+
+// purgedZombie cuts a off from its group while b takes over and has what it reads purged. The commits of a are refused, it
+// rewinds to what is no longer there, and a coordinator that does not answer it keeps the reason to itself.
+func purgedZombie(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	on := w.disturbOf(a.client, kmsg.OffsetFetch, embedded.Verdict{CutRequest: true})
+	a.FreezeGroup(4 * Session)
+	w.start("b", nil)
+	w.Sleep(2 * Session)
+	for range 4 {
+		w.Produce(30)
+		w.Sleep(700 * time.Millisecond)
+	}
+	on.Store(false)
+	w.Sleep(3 * Session)
+}
+
+// staleCoordinator loses the answer to a commit and has the coordinator show the offsets of before: first to the instance
+// that asks what became of it, then to one that takes the tasks over.
+func staleCoordinator(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	stale := w.rewindOffsets()
+	on := w.disturbOf(a.client, kmsg.EndTxn, embedded.Verdict{CutReply: true})
+	w.Produce(60)
+	w.Sleep(2 * time.Second)
+	on.Store(false)
+	w.Sleep(2 * time.Second)
+	a.Crash(false)
+	w.start("b", nil)
+	w.Sleep(3 * Session)
+	stale.Store(false)
+	w.Produce(30)
+}
+
+// rewindOffsets has the coordinator answer with the group's offsets of now, as long as the switch is on.
+func (w *World) rewindOffsets() *atomic.Bool {
+	then := w.broker.Cluster().GroupInfo(App).Commits
+	names := make(map[[16]byte]string)
+	for topic := range then {
+		names[w.broker.Cluster().TopicInfo(topic).TopicID] = topic
+	}
+	on := new(atomic.Bool)
+	on.Store(true)
+	w.broker.Cluster().ControlKey(kmsg.OffsetFetch.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		w.broker.Cluster().KeepControl()
+		req := kreq.(*kmsg.OffsetFetchRequest)
+		if !on.Load() || len(req.Groups) != 1 || req.Groups[0].Group != App {
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+		g := kmsg.NewOffsetFetchResponseGroup()
+		g.Group = App
+		for _, t := range req.Groups[0].Topics {
+			rt := kmsg.NewOffsetFetchResponseGroupTopic()
+			rt.Topic, rt.TopicID = t.Topic, t.TopicID
+			topic := t.Topic
+			if topic == "" {
+				topic = names[t.TopicID]
+			}
+			for _, p := range t.Partitions {
+				rp := kmsg.NewOffsetFetchResponseGroupTopicPartition()
+				rp.Partition, rp.Offset = p, -1
+				if o, ok := then[topic][p]; ok {
+					rp.Offset, rp.Metadata = o.Offset, kmsg.StringPtr(o.Metadata)
+				}
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			g.Topics = append(g.Topics, rt)
+		}
+		resp.Groups = append(resp.Groups, g)
+		return resp, nil, true
+	})
+	return on
 }
 
 // staleAt makes a a member that does not know of its death, and b its heir. a then stands at the point of a
