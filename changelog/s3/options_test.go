@@ -1,0 +1,117 @@
+package s3
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidemark/tidemark/changelog/objects"
+)
+
+func TestOptions(t *testing.T) {
+	t.Setenv("AWS_CONFIG_FILE", "none")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "none")
+	t.Setenv("AWS_REGION", "")
+	for _, c := range []struct {
+		name  string
+		o     Options
+		wrong string
+	}{
+		{"smallest", Options{Bucket: "b"}, ""},
+		{"all", Options{
+			Bucket: "b", Prefix: "p/q", Region: "eu-west-1", Endpoint: "https://host", PathStyle: true, AccessKey: "a", SecretKey: "s",
+			SessionToken: "t", Encryption: "aws:kms", KMSKey: "k", Checksums: "required", MaxAttempts: 1, Timeout: time.Second, PartBytes: minPart,
+		}, ""},
+		{"AES", Options{Bucket: "b", Encryption: "AES256"}, ""},
+		{"no bucket", Options{}, "no bucket"},
+		{"prefix", Options{Bucket: "b", Prefix: "../x"}, "prefix"},
+		{"prefix ends", Options{Bucket: "b", Prefix: "x/"}, "prefix"},
+		{"half a key", Options{Bucket: "b", AccessKey: "a"}, "go together"},
+		{"the other half", Options{Bucket: "b", SecretKey: "a"}, "go together"},
+		{"encryption", Options{Bucket: "b", Encryption: "rot13"}, "rot13"},
+		{"key without KMS", Options{Bucket: "b", Encryption: "AES256", KMSKey: "k"}, "aws:kms"},
+		{"checksums", Options{Bucket: "b", Checksums: "sometimes"}, "sometimes"},
+		{"parts", Options{Bucket: "b", PartBytes: minPart - 1}, "parts of"},
+		{"attempts", Options{Bucket: "b", MaxAttempts: -1}, "-1 attempts"},
+		{"time-out", Options{Bucket: "b", Timeout: -1}, "time-out"},
+	} {
+		s, err := New(t.Context(), c.o)
+		if (err == nil) != (c.wrong == "") || err != nil && (!strings.Contains(err.Error(), c.wrong) || !strings.HasPrefix(err.Error(), "s3: options: ")) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err != nil {
+			continue
+		}
+		want := c.o.Region
+		if want == "" {
+			want = "us-east-1"
+		}
+		if got := s.client.Options().Region; got != want {
+			t.Errorf("%s: region %q", c.name, got)
+		}
+	}
+}
+
+// Keys of others beside ours, and around ours, are not shown.
+func TestForeignKeys(t *testing.T) {
+	f := newFake(t)
+	s, _ := storeAt(t, f.URL, Options{Prefix: "p"})
+	check(t, s.Put(t.Context(), "a", objects.Bytes(nil)))
+	for _, name := range []string{"a", "p/b c", "p//d", "pq/a", "p/", "p/~x"} {
+		f.objects[name] = fakeObject{}
+	}
+	if got := list(t, s, ""); len(got) != 1 || got[0] != "a" {
+		t.Errorf("listed %q", got)
+	}
+}
+
+// A server that says nothing costs the time-out, not forever.
+func TestSilentServer(t *testing.T) {
+	stop := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
+	defer server.Close()
+	defer close(stop)
+	s, _ := storeAt(t, server.URL, Options{MaxAttempts: 2, Timeout: 50 * time.Millisecond})
+	start := time.Now()
+	if _, err := s.Get(t.Context(), "k", 0, -1); err == nil {
+		t.Error("an answer")
+	}
+	if took := time.Since(start); took < 100*time.Millisecond || took > 20*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// slow is a source of which each read takes a while.
+type slow struct{ b []byte }
+
+func (s slow) ReadAt(p []byte, off int64) (int, error) {
+	<-time.After(20 * time.Millisecond)
+	return bytes.NewReader(s.b).ReadAt(p, off)
+}
+
+// An upload may take longer than the time-out while it moves, though the server says nothing.
+func TestSlowUpload(t *testing.T) {
+	f := newFake(t)
+	s, h := storeAt(t, f.URL, Options{Timeout: 200 * time.Millisecond})
+	content := pattern(640 << 10)
+	check(t, s.Put(t.Context(), "k", io.NewSectionReader(slow{content}, 0, int64(len(content)))))
+	if !bytes.Equal(f.objects["k"].data, content) || f.count("put") != 1 || len(h.pauses) != 0 {
+		t.Errorf("%d bytes after %d attempts", len(f.objects["k"].data), f.count("put"))
+	}
+}
+
+// What credentials say never gets into an error.
+func TestErrorsKeepSecrets(t *testing.T) {
+	f := newFake(t)
+	s, _ := storeAt(t, f.URL, Options{AccessKey: "visible-key", SecretKey: "hidden-secret", MaxAttempts: 1})
+	f.plan = always("put", denied)
+	err := s.Put(t.Context(), "k", objects.Bytes(nil))
+	if err == nil || strings.Contains(err.Error(), "hidden-secret") || errors.Is(err, objects.ErrNotFound) {
+		t.Error(err)
+	}
+}
