@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tidemark/tidemark/codec"
 	"github.com/tidemark/tidemark/store"
@@ -140,4 +141,46 @@ func BenchmarkBulk(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkLazy opens a database of 100 MB whose remote store takes 20 ms per request, at 80 MB/s per stream, and reads a
+// row, then 200 rows.
+func BenchmarkLazy(b *testing.B) {
+	origin := mustOpen(b, b.TempDir(), Options{})
+	load(b, origin, &bigRows{n: 100_000, size: 1000, rng: rand.New(rand.NewPCG(1, 1))})
+	c := upload(b, origin, b.TempDir()+"/1"+CheckpointSuffix)
+	mustClose(b, origin)
+	c.latency, c.perSecond = 20*time.Millisecond, 80e6
+	var size int64
+	for _, f := range c.files {
+		size += f.Size
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	var open, first, many, whole time.Duration
+	for range b.N {
+		l := c.lazy()
+		told := hydrated(&l)
+		begin := time.Now()
+		db := mustOpenLazy(b, b.TempDir()+"/task", Options{}, l)
+		open += time.Since(begin)
+		for n := range 200 {
+			if _, ok, err := db.Get(nil, fmt.Appendf(nil, "key%05d", rng.IntN(100_000))); !ok || err != nil {
+				b.Fatal(ok, err)
+			}
+			if n == 0 {
+				first += time.Since(begin)
+			}
+		}
+		many += time.Since(begin)
+		if err := <-told; err != nil {
+			b.Fatal(err)
+		}
+		whole += time.Since(begin)
+		mustClose(b, db)
+	}
+	for unit, d := range map[string]time.Duration{"ms-open": open, "ms-first-read": first, "ms-200-reads": many, "ms-hydrated": whole} {
+		b.ReportMetric(float64(d.Milliseconds())/float64(b.N), unit)
+	}
+	b.ReportMetric(float64(size)/1e6, "MB")
+	b.ReportMetric(float64(c.requests)/float64(b.N), "requests")
 }

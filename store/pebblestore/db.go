@@ -186,7 +186,7 @@ func (d *DB) events() *pebble.EventListener {
 			if errors.Is(err, store.ErrClosed) {
 				return // it waited for a file when Close was called
 			}
-			if hopeless(err) {
+			if hopeless(err) || isCorrupt(err) {
 				d.die(err)
 				return
 			}

@@ -51,6 +51,14 @@ func (g *gate) done(err error) error {
 	return err
 }
 
+// Open implements vfs.FS. Pebble repeats without a pause what it does in the background, and fails on a damaged table.
+func (g *gate) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if g.shut.Load() {
+		<-g.clock.After(fullDiskPause)
+	}
+	return g.FS.Open(name, opts...)
+}
+
 func (g *gate) file(f vfs.File, err error) (vfs.File, error) {
 	if err = g.done(err); err != nil {
 		return nil, err

@@ -158,7 +158,7 @@ func (l *lazy) trouble(err error) {
 // work does what is to be done next, in the background.
 func (l *lazy) work() {
 	for {
-		t, full := l.wait()
+		t, full := l.take()
 		var err error
 		switch {
 		case t != nil:
@@ -181,8 +181,8 @@ func (l *lazy) work() {
 	}
 }
 
-// wait returns chunks to fetch, or a file to finish. Neither means that there is nothing left to do.
-func (l *lazy) wait() (*transfer, *remote) {
+// take returns chunks to fetch, or a file to finish. Neither means that there is nothing left to do.
+func (l *lazy) take() (*transfer, *remote) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -233,7 +233,11 @@ func (l *lazy) pick() (*transfer, *remote) {
 	for !best.free(i) {
 		i++
 	}
-	return best.claim(i, i, min(best.n, i+l.ahead())), nil
+	n := l.ahead()
+	if rate := l.o.BytesPerSecond; rate > 0 {
+		n = int(max(1, min(int64(n), rate/4/l.chunk))) // not in bursts
+	}
+	return best.claim(i, i, min(best.n, i+n)), nil
 }
 
 // pace delays the next background fetch.

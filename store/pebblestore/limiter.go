@@ -106,7 +106,7 @@ func (m *member) Done() {
 func (m *member) park() (unpark func()) {
 	l := m.l
 	l.mu.Lock()
-	if m.parked == m.running { // it is a long scan that waits
+	if m.parked == m.running { // it is no compaction that waits
 		l.mu.Unlock()
 		return func() {}
 	}

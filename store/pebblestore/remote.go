@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -38,6 +39,9 @@ type remote struct {
 	file      vfs.File // of the part; nil while nobody uses it
 	users     int      // of file
 }
+
+// longWait is when a read that waits gives the place of a compaction away.
+const longWait = time.Second
 
 // flight is a chunk on its way. Whoever wants it waits for done; then either data or err is set.
 type flight struct {
@@ -112,6 +116,9 @@ func (r *remote) readAt(file func() (vfs.File, error), p []byte, off int64, sequ
 	if off < 0 || off >= r.Size {
 		return 0, io.EOF
 	}
+	if r.l.d.gate.shut.Load() {
+		return 0, r.l.stopped()
+	}
 	want := int(min(int64(len(p)), r.Size-off))
 	hi := int((off+int64(want)-1)/r.l.chunk) + 1
 	for n := 0; n < want; {
@@ -174,13 +181,22 @@ func (r *remote) chunk(i, hi int, sequential bool) ([]byte, error) {
 		l.fetches.Go(func() { l.fetch(t) })
 	}
 	l.mu.Unlock()
-	if sequential {
-		defer l.d.place.park()()
-	}
-	select {
-	case <-f.done:
-		return f.data, f.err
-	case <-l.ctx.Done():
-		return nil, l.stopped()
+	return l.wait(f)
+}
+
+// wait waits for a chunk. If that takes long, a compaction of this database, which is probably the one that waits, gives its
+// place to other databases meanwhile.
+func (l *lazy) wait(f *flight) ([]byte, error) {
+	long := l.clock.NewTimer(longWait)
+	defer long.Stop()
+	for {
+		select {
+		case <-f.done:
+			return f.data, f.err
+		case <-l.ctx.Done():
+			return nil, l.stopped()
+		case <-long.C():
+			defer l.d.place.park()()
+		}
 	}
 }
