@@ -162,7 +162,7 @@ func (b *cloudBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.Reader.Read(p[:min(len(p), 64<<10)])
 	if b.c.perSecond > 0 {
-		time.Sleep(time.Duration(float64(n) / b.c.perSecond * 1e9))
+		<-time.After(time.Duration(float64(n) / b.c.perSecond * 1e9))
 	}
 	b.c.set(func() { b.c.bytes += int64(n) })
 	if err == io.EOF {
