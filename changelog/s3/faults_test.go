@@ -135,7 +135,10 @@ func TestFaultsStay(t *testing.T) {
 func TestPauses(t *testing.T) {
 	f := newFake(t)
 	f.plan = always("put", slowDown)
-	var largest [12]time.Duration
+	var smallest, largest [12]time.Duration
+	for i := range smallest {
+		smallest[i] = maxPause
+	}
 	for range 20 {
 		s, h := storeAt(t, f.URL, Options{MaxAttempts: 13})
 		if err := s.Put(t.Context(), "k", objects.Bytes(nil)); err == nil {
@@ -145,12 +148,12 @@ func TestPauses(t *testing.T) {
 			if most := min(firstPause<<i, maxPause); d < 0 || d >= most {
 				t.Fatalf("pause %d is %v, at most %v", i, d, most)
 			}
-			largest[i] = max(largest[i], d)
+			largest[i], smallest[i] = max(largest[i], d), min(smallest[i], d)
 		}
 	}
 	for i, d := range largest {
-		if d < min(firstPause<<i, maxPause)/2 {
-			t.Errorf("of 20 pauses number %d the largest is %v", i, d)
+		if half := min(firstPause<<i, maxPause) / 2; d < half || smallest[i] > half {
+			t.Errorf("20 pauses number %d are from %v to %v", i, smallest[i], d)
 		}
 	}
 	s, _ := storeAt(t, f.URL, Options{})
