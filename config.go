@@ -76,6 +76,9 @@ type Config struct {
 	RevokeBudget time.Duration
 	// SessionTimeout is how long the group waits for a silent instance. Default: 10 s.
 	SessionTimeout time.Duration
+	// Snapshots keeps copies of the tasks' databases in an object store, so that an instance that takes a task over need
+	// not replay all of its changelogs. Default: none.
+	Snapshots Snapshots
 	// StartAt says where an input begins that the app has never read. Default: Earliest.
 	StartAt Start
 	// StateDir holds the databases, one directory per task under <StateDir>/<App>, and the instance's
@@ -164,6 +167,7 @@ func (c *Config) check() error {
 	if c.CacheBytes < 0 || c.MaxUncommittedBytes < 0 || c.FetchBufferBytes < 0 {
 		bad("CacheBytes, MaxUncommittedBytes, FetchBufferBytes", "must not be negative")
 	}
+	errs = append(errs, c.Snapshots.check(c.StateDir)...)
 	if c.OnError == Resume {
 		bad("OnError", "Resume is a policy of OnOffsetsChanged only")
 	}
@@ -194,7 +198,8 @@ func (c *Config) engine(s *stores) engine.Config {
 		RestoreBytes: c.CacheBytes / 2,
 		StateOptions: store.Options{ViewBytes: s.viewBytes, LayerBytes: s.layerBytes},
 		LockState:    s.lockDir, OpenStore: s.open, SetAside: s.setAside, Wipe: s.wipe,
-		Clock: c.Testing.Clock, Rand: c.Testing.Rand, Logger: c.Logger, Events: c.Events,
+		Snapshots: c.snapshots(s),
+		Clock:     c.Testing.Clock, Rand: c.Testing.Rand, Logger: c.Logger, Events: c.Events,
 		Metrics: engine.NewMetrics(c.Registerer, c.App), CrashPoint: c.Testing.CrashPoint,
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tidemark/tidemark/internal/taskstore"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/store/pebblestore"
@@ -27,6 +28,7 @@ type stores struct {
 	viewBytes  int64 // of all tasks
 	layerBytes int64 // of all tasks
 	rand       *rand.Rand
+	tasks      *taskstore.Dir // nil: in memory
 }
 
 // identity is what the state directory keeps of the instance. The id must survive restarts: it is part of the
@@ -57,6 +59,9 @@ func newStores(c *Config) *stores {
 	s.shared = pebblestore.NewShared(pebblestore.SharedOptions{
 		FS: s.fs, CacheBytes: c.CacheBytes / 8,
 	})
+	s.tasks = taskstore.New(taskstore.Options{
+		Path: s.dir, FS: s.fs, Shared: s.shared, Logger: logger{s.log.Sugar()}, BackgroundRate: c.Snapshots.rate(),
+	})
 	return s
 }
 
@@ -70,6 +75,10 @@ func (s *stores) lockDir(workers int) (instance string, former int, release func
 		if errors.Is(err, store.ErrLocked) {
 			return "", 0, nil, fmt.Errorf("tidemark: %w: %s; give every process a directory of its own", ErrStateDirLocked, s.dir)
 		}
+		return "", 0, nil, fmt.Errorf("tidemark: state directory %s: %w", s.dir, err)
+	}
+	if err := s.tasks.Sweep(); err != nil {
+		unlock()
 		return "", 0, nil, fmt.Errorf("tidemark: state directory %s: %w", s.dir, err)
 	}
 	id, err := s.identity(workers)
@@ -118,26 +127,22 @@ func (s *stores) newID() string {
 	return fmt.Sprintf("%08x", uint32(n()))
 }
 
-func (s *stores) path(id processor.TaskID) string {
-	return filepath.Join(s.dir, id.Sub, fmt.Sprint(id.Partition))
-}
-
 func (s *stores) open(id processor.TaskID) (store.DB, error) {
-	if s.dir == "" {
+	if s.tasks == nil {
 		return store.NewMem(), nil
 	}
-	db, err := pebblestore.Open(s.path(id), pebblestore.Options{Shared: s.shared, FS: s.fs, Logger: logger{s.log.Sugar()}})
+	db, err := s.tasks.Open(id)
 	if err != nil {
-		return nil, fmt.Errorf("tidemark: open store of task %s: %w", id, err)
+		return nil, fmt.Errorf("tidemark: %w", err)
 	}
 	return db, nil
 }
 
 func (s *stores) setAside(id processor.TaskID) error {
-	if s.dir == "" {
+	if s.tasks == nil {
 		return nil
 	}
-	to, err := pebblestore.SetAside(s.fs, s.path(id))
+	to, err := s.tasks.SetAside(id)
 	if err == nil {
 		s.log.Warn("damaged database kept", zap.Stringer("task", id), zap.String("as", to))
 	}
@@ -145,10 +150,10 @@ func (s *stores) setAside(id processor.TaskID) error {
 }
 
 func (s *stores) wipe(id processor.TaskID) error {
-	if s.dir == "" {
+	if s.tasks == nil {
 		return nil
 	}
-	return pebblestore.Destroy(s.fs, s.path(id))
+	return s.tasks.Wipe(id)
 }
 
 func (s *stores) close() error {

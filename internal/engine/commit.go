@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark/changelog"
+	"github.com/tidemark/tidemark/changelog/snapshot"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/watermark"
@@ -57,6 +58,9 @@ type flightTask struct {
 	progress  *changelog.Progress
 	told      []watermark.Broadcast // what the task has announced once this is committed
 	tally     []processor.Counters
+	refs      []snapshot.Ref // what the progress record says of snapshots
+	news      *published     // what is new in it
+	began     time.Time      // before the commit
 }
 
 // outcome is what became of a flight.
@@ -166,6 +170,7 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 			}
 			ft.last[cl] = r
 			high[cl] = max(high[cl], c.Group)
+			t.kept.changed += int64(len(c.Key) + len(c.Value))
 			w.emit(r)
 			return nil
 		})
@@ -180,6 +185,10 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 	if t.state != nil {
 		ft.trims = t.nextTrims(high)
 		t.sub.setTrims(p, ft.trims)
+	}
+	ft.began = time.UnixMilli(nowMs)
+	if ft.refs, ft.news, err = t.references(w.e, p, ft.began); err != nil {
+		return ft, err
 	}
 	value, err := p.Append(nil)
 	if err != nil {
@@ -281,6 +290,7 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 		in.reported.Store(in.committed)
 	}
 	w.e.purger.committed(t)
+	t.publish(w.e, ft.refs, ft.news, ft.began)
 	if err := w.persist(t, nowMs); err != nil {
 		w.broken = &brokenTask{t, err}
 	}

@@ -101,6 +101,9 @@ type Config struct {
 	// Wipe removes the database of a task that cannot be rolled forward.
 	Wipe func(id processor.TaskID) error
 
+	// Snapshots, if not nil, keeps copies of the databases.
+	Snapshots *Snapshots
+
 	// Clock and Rand are what tests replace. Rand is used under the engine's lock only.
 	Clock clock.Clock
 	Rand  *rand.Rand
@@ -129,6 +132,9 @@ func (c *Config) setDefaults() {
 	def(&c.StateOptions.ViewBytes, 64<<20) // shared out over tasks, so a zero would not reach the store's own default
 	def(&c.StateOptions.LayerBytes, 64<<20)
 	def(&c.RestoreBytes, 128<<20)
+	if c.Snapshots != nil {
+		c.Snapshots.setDefaults()
+	}
 	if c.Replicas == 0 {
 		c.Replicas = -1
 	}

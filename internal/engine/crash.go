@@ -15,6 +15,11 @@ const (
 	K7  Point = "K7"  // step 6: committed, nothing applied to the store
 	K8  Point = "K8"  // step 6: in the middle of writing the committed layer
 	K9  Point = "K9"  // step 6: layer written, not yet acknowledged
+	K10 Point = "K10" // snapshot: the checkpoint is made, nothing uploaded
+	K11 Point = "K11" // snapshot: files are uploaded, the manifest is not
+	K12 Point = "K12" // snapshot: the manifest is uploaded, no commit names it
+	K13 Point = "K13" // snapshot: in the middle of deleting old ones
+	K14 Point = "K14" // restore: in the middle of fetching a snapshot
 	K15 Point = "K15" // restore: in the middle of the replay
 	K17 Point = "K17" // revoke callback, before the final commit
 	K0  Point = "K0"  // before the first commit of a task, after it became active

@@ -1,12 +1,11 @@
 package engine_test
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/tidemark/tidemark/internal/taskstore"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/store/pebblestore"
@@ -108,22 +107,19 @@ func newPebbles() *pebbles {
 	return &pebbles{fs, fs}
 }
 
-func (p *pebbles) dir(id processor.TaskID) string {
-	return filepath.Join("/", id.Sub, fmt.Sprint(id.Partition))
+// tasks returns the databases with what the engine needs for snapshots.
+func (p *pebbles) tasks() *taskstore.Dir {
+	return taskstore.New(taskstore.Options{Path: "/", FS: p.fs})
 }
 
-func (p *pebbles) open(id processor.TaskID) (store.DB, error) {
-	db, err := pebblestore.Open(p.dir(id), pebblestore.Options{FS: p.fs})
-	if err != nil {
-		return nil, err
-	}
-	return db, nil
-}
+func (p *pebbles) dir(id processor.TaskID) string { return p.tasks().Path(id) }
 
-func (p *pebbles) wipe(id processor.TaskID) error { return pebblestore.Destroy(p.fs, p.dir(id)) }
+func (p *pebbles) open(id processor.TaskID) (store.DB, error) { return p.tasks().Open(id) }
+
+func (p *pebbles) wipe(id processor.TaskID) error { return p.tasks().Wipe(id) }
 
 func (p *pebbles) setAside(id processor.TaskID) error {
-	_, err := pebblestore.SetAside(p.fs, p.dir(id))
+	_, err := p.tasks().SetAside(id)
 	return err
 }
 

@@ -24,21 +24,23 @@ type Engine struct {
 	names changelog.Names
 	log   *zap.Logger
 
-	instance   string
-	tv2        bool // the broker runs transaction.version 2 or later
-	startMoves bool // the broker moves the start of a log when it compacts
-	subs       []*sub
-	groups     int             // of connected sub-topologies
-	elsewhere  []atomic.Int64  // by group: the lowest watermark of the other instances
-	byTopic    map[string]*sub // input topic to its sub-topology
-	control    *control
-	admin      *kgo.Client
-	reader     *changelog.Reader
-	source     *source
-	balancer   *rebalance.Balancer
-	mgr        *manager
-	workers    []*worker
-	purger     *purger
+	instance    string
+	tv2         bool // the broker runs transaction.version 2 or later
+	startMoves  bool // the broker moves the start of a log when it compacts
+	subs        []*sub
+	groups      int             // of connected sub-topologies
+	elsewhere   []atomic.Int64  // by group: the lowest watermark of the other instances
+	byTopic     map[string]*sub // input topic to its sub-topology
+	control     *control
+	admin       *kgo.Client
+	reader      *changelog.Reader
+	source      *source
+	balancer    *rebalance.Balancer
+	mgr         *manager
+	workers     []*worker
+	purger      *purger
+	snapshotter *snapshotter
+	damaged     keys // snapshots this instance has found damaged
 
 	deadLetters sinkTopic
 	late        sinkTopic // of records refused for their time
@@ -81,6 +83,7 @@ func New(plan *topology.Plan, cfg Config) (*Engine, error) {
 	e.source = newSource(e)
 	e.mgr = newManager(e)
 	e.purger = newPurger(e)
+	e.snapshotter = newSnapshotter(e)
 	for n := range cfg.Workers {
 		e.workers = append(e.workers, newWorker(e, n))
 	}
@@ -162,6 +165,9 @@ func (e *Engine) Run(ctx context.Context) (err error) {
 	defer cancelBackground()
 	goroutines.Go(func() { e.monitor(background) })
 	goroutines.Go(func() { e.purger.run(background) })
+	if e.cfg.Snapshots != nil {
+		goroutines.Go(func() { e.snapshotter.run(background) })
+	}
 	if e.timed() {
 		goroutines.Go(func() { e.probe(background) })
 		goroutines.Go(func() { e.showWatermarks(background) })

@@ -16,6 +16,8 @@ type Events struct {
 	Restore func(RestoreInfo)
 	// Commit is told of every committed transaction.
 	Commit func(CommitInfo)
+	// Snapshot is told of every snapshot that was uploaded or has failed.
+	Snapshot func(SnapshotInfo)
 	// Stuck is an alarm: a partition is held up by a transaction that nobody ends.
 	Stuck func(StuckInfo)
 }
@@ -37,7 +39,7 @@ type TaskInfo struct {
 // RestoreInfo is the progress of a restore.
 type RestoreInfo struct {
 	Task     processor.TaskID
-	Source   string // local or changelog
+	Source   string // local, snapshot, lazy snapshot or changelog
 	Records  int64  // applied so far
 	Bytes    int64
 	Done     int64 // offsets passed so far
@@ -55,6 +57,17 @@ type CommitInfo struct {
 	Records int   // input records in it
 	Bytes   int64 // output, changelog and progress
 	Took    time.Duration
+}
+
+// SnapshotInfo is what became of a snapshot. One that was uploaded counts from the next commit of its task on.
+type SnapshotInfo struct {
+	Task     processor.TaskID
+	Seq      uint64 // the commit it holds
+	Bytes    int64  // of all its files
+	Uploaded int64  // bytes of those that were new
+	Took     time.Duration
+	Err      error // why there is none
+	Alarm    bool  // several in a row have failed
 }
 
 // StuckInfo is a partition whose last stable offset does not move.

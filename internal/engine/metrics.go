@@ -30,6 +30,13 @@ type Metrics struct {
 	watermarkLag     *prometheus.GaugeVec
 	holder           *prometheus.GaugeVec
 	idle             *prometheus.GaugeVec
+	snapshots        *prometheus.CounterVec
+	snapshotSeconds  prometheus.Histogram
+	snapshotBytes    prometheus.Counter
+	snapshotDeleted  prometheus.Counter
+	snapshotAge      prometheus.Gauge
+	snapshotRejected *prometheus.CounterVec
+	hydration        prometheus.Gauge
 }
 
 // NewMetrics makes the metrics and registers them; a nil registerer leaves them unregistered.
@@ -73,10 +80,21 @@ func NewMetrics(reg prometheus.Registerer, app string) *Metrics {
 		holder:           gauge("watermark_holdback_seconds", "How long the named input, a topic's partition or an upstream task, has held an operator's watermark where it is.", "operator", "input"),
 		idle:             gauge("partition_idle", "1 for an input partition that is silent and left out of the watermark; one that flaps asks for a longer IdleAfter.", "topic", "partition"),
 	}
+	plain := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "tidemark", Name: name, Help: help, ConstLabels: labels}
+	}
+	m.snapshots = counter("snapshots_total", "Snapshots by outcome: published ones count for restores; failed ones are tried again, several in a row deserve a look at the log and the object store.", "outcome")
+	m.snapshotSeconds = seconds("snapshot_duration_seconds", "Time of an upload; one near the snapshot interval asks for a longer interval or a faster object store.")
+	m.snapshotBytes = prometheus.NewCounter(prometheus.CounterOpts(plain("snapshot_uploaded_bytes_total", "Bytes of new files uploaded; much more than the changelogs grow means that compactions rewrite files between snapshots: lengthen the interval.")))
+	m.snapshotDeleted = prometheus.NewCounter(prometheus.CounterOpts(plain("snapshot_deleted_objects_total", "Objects deleted because no retained snapshot needs them; none for days while snapshots are published means the bucket grows.")))
+	m.snapshotAge = prometheus.NewGauge(prometheus.GaugeOpts(plain("snapshot_age_seconds", "Age of the oldest newest snapshot among this instance's tasks; far above the interval means a restore will replay that much changelog.")))
+	m.snapshotRejected = counter("snapshot_rejected_total", "Snapshots a restore has turned down, by reason; damaged or missing objects deserve a look at the bucket.", "reason")
+	m.hydration = prometheus.NewGauge(prometheus.GaugeOpts(plain("hydration_remaining_bytes", "Bytes of lazily opened databases that are still in the object store; it should fall to zero.")))
 	if reg != nil {
 		for _, c := range []prometheus.Collector{m.records, m.recordErrors, m.deadLetters, m.transactions, m.aborts, m.commitSeconds,
 			m.openSeconds, m.restored, m.restoreRemaining, m.corruptions, m.tasks, m.lag, m.queued, m.memory, m.lsoStuck,
-			m.controls, m.late, m.lateWindows, m.lateAdmitted, m.operatorRecords, m.panes, m.hotKey, m.watermark, m.watermarkLag, m.holder, m.idle} {
+			m.controls, m.late, m.lateWindows, m.lateAdmitted, m.operatorRecords, m.panes, m.hotKey, m.watermark, m.watermarkLag, m.holder, m.idle,
+			m.snapshots, m.snapshotSeconds, m.snapshotBytes, m.snapshotDeleted, m.snapshotAge, m.snapshotRejected, m.hydration} {
 			reg.MustRegister(c)
 		}
 	}

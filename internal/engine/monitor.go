@@ -84,6 +84,7 @@ func (e *Engine) lags(ctx context.Context, now time.Time, held map[topicPartitio
 	m.memory.WithLabelValues("views").Set(float64(views))
 	m.memory.WithLabelValues("overlay").Set(float64(overlay))
 	m.memory.WithLabelValues("layer").Set(float64(layer))
+	e.snapshotLags(now, tasks)
 	if len(parts) == 0 {
 		return
 	}

@@ -101,6 +101,7 @@ func fatalOpen(err error) bool {
 func (e *Engine) discard(t *task) {
 	if t.state != nil {
 		t.state.Rollback()
+		t.base = nil
 		if err := t.state.Close(); err != nil {
 			e.log.Warn("close store", zap.Stringer("task", t.id), zap.Error(err))
 		}
@@ -301,6 +302,7 @@ func (e *Engine) takeOver(ctx context.Context, t *task, s *sight) error {
 		}
 		e.log.Warn("group offsets differ from the last commit, going on from the progress record", zap.Stringer("task", t.id), zap.Error(err))
 	}
+	t.inheritSnapshots(e, p)
 	positions, err := e.restore(ctx, t, s)
 	if err != nil {
 		return err

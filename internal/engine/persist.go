@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -11,11 +12,12 @@ import (
 
 // writing is a committed layer on its way to the task's database.
 type writing struct {
-	layer   *store.Frozen
-	done    chan struct{} // closed when the write has returned
-	failed  bool          // the last attempt failed and was reported
-	retryAt int64         // wall clock in ms of the next attempt after a failure
-	pause   int64         // before the attempt after that, in ms
+	layer    *store.Frozen // nil: nothing to write, only a checkpoint to make
+	done     chan struct{} // closed when the write has returned
+	failed   bool          // the last attempt failed and was reported
+	retryAt  int64         // wall clock in ms of the next attempt after a failure
+	pause    int64         // before the attempt after that, in ms
+	snapshot *snapshotting // a checkpoint is made when it is written
 }
 
 // persist writes a task's committed layer to its database when it is due (second half of step 6). The write
@@ -32,7 +34,10 @@ func (w *worker) persist(t *task, nowMs int64) error {
 		default:
 			return nil
 		}
-		err := t.state.Finish()
+		var err error
+		if wr.layer != nil {
+			err = t.state.Finish()
+		}
 		switch {
 		case errors.Is(err, store.ErrCorrupt):
 			return err
@@ -70,11 +75,17 @@ func (w *worker) write(t *task, wr *writing) {
 	w.e.mgr.wg.Go(func() {
 		defer w.signal() // the task may be waiting
 		defer close(done)
-		w.e.cfg.CrashPoint(K8)
-		if err := wr.layer.Write(); err != nil {
-			w.log.Debug("write store", zap.Stringer("task", t.id), zap.Error(err))
+		if wr.layer != nil {
+			w.e.cfg.CrashPoint(K8)
+			if err := wr.layer.Write(); err != nil {
+				w.log.Debug("write store", zap.Stringer("task", t.id), zap.Error(err))
+				return
+			}
+			w.e.cfg.CrashPoint(K9)
 		}
-		w.e.cfg.CrashPoint(K9)
+		if wr.snapshot != nil {
+			w.e.checkpoint(t, wr.snapshot)
+		}
 	})
 }
 
@@ -124,6 +135,7 @@ func (w *worker) sweep(ctx context.Context, nowMs int64) {
 			w.repair(ctx)
 			return
 		}
+		w.snapshotTick(t, time.UnixMilli(nowMs))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark/changelog"
+	"github.com/tidemark/tidemark/changelog/snapshot"
 	"github.com/tidemark/tidemark/store"
 )
 
@@ -32,7 +33,11 @@ func (e *Engine) openFresh(t *task) error {
 	if len(t.sub.Stores) == 0 {
 		return nil
 	}
-	if err := e.openDB(t); err != nil {
+	err := e.openDB(t)
+	if errors.Is(err, store.ErrHydrating) {
+		err = e.startEmpty(t)
+	}
+	if err != nil {
 		return err
 	}
 	if blob, err := store.ReadProgress(t.db); err != nil || blob != nil {
@@ -60,6 +65,14 @@ func (e *Engine) openDB(t *task) error {
 	return nil
 }
 
+// startEmpty replaces the database of a task, which is closed, by an empty one.
+func (e *Engine) startEmpty(t *task) error {
+	if err := e.cfg.Wipe(t.id); err != nil {
+		return &localError{err}
+	}
+	return e.openDB(t)
+}
+
 // replaceDamaged sets an open database aside whose damage showed when it was read, and opens an empty one.
 func (e *Engine) replaceDamaged(t *task, cause error) error {
 	e.log.Error("database is damaged and set aside, the task is restored from its changelogs", zap.Stringer("task", t.id), zap.Error(cause))
@@ -85,7 +98,8 @@ func (e *Engine) openState(t *task) error {
 	if err != nil {
 		return &localError{err}
 	}
-	t.state, t.db = st, nil
+	t.state, t.base, t.db = st, t.db, nil
+	t.kept.memo = new(snapshot.Memo)
 	return nil
 }
 
@@ -96,10 +110,7 @@ func (e *Engine) wipe(t *task, why string) error {
 		return &localError{err}
 	}
 	t.db = nil
-	if err := e.cfg.Wipe(t.id); err != nil {
-		return &localError{err}
-	}
-	return e.openDB(t)
+	return e.startEmpty(t)
 }
 
 // local returns the position per changelog that the task's database holds, or nil and the reason why it
@@ -180,9 +191,6 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 		return nil, nil
 	}
 	seen := e.cfg.Clock.Now()
-	if err := e.openDB(t); err != nil {
-		return nil, err
-	}
 	for _, c := range t.sub.changelogs {
 		b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]
 		if id, ok := s.progress.TopicID(c.name); ok && id != t.sub.topicIDs[c.name] {
@@ -199,29 +207,11 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 	if err != nil {
 		return nil, err
 	}
-	from, why, err := e.local(t, s, begins)
-	if errors.Is(err, store.ErrCorrupt) {
-		from, why, err = nil, "", e.replaceDamaged(t, err)
-	}
+	from, source, err := e.findState(ctx, t, s, begins)
 	if err != nil {
 		return nil, err
 	}
-	info := RestoreInfo{Task: t.id, Source: "local", Seen: seen, At: e.cfg.Clock.Now()}
-	if from == nil {
-		info.Source = "changelog"
-		if why != "" {
-			if err := e.wipe(t, why); err != nil {
-				return nil, err
-			}
-		}
-		for cl, c := range t.sub.changelogs {
-			if begins[cl].lost {
-				return nil, fmt.Errorf("%w: %s/%d begins at %d, what was below is lost and the local state cannot replace it; run: tidemark reset --app %s",
-					ErrChangelogTruncated, c.name, t.id.Partition, begins[cl].at, e.cfg.App)
-			}
-			from = append(from, begins[cl].at)
-		}
-	}
+	info := RestoreInfo{Task: t.id, Source: source, Seen: seen, At: e.cfg.Clock.Now()}
 	parts := t.changelogs(s, from)
 	positions, err := e.replay(ctx, t, s, parts, info)
 	if err != nil {

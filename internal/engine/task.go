@@ -41,6 +41,8 @@ type task struct {
 	// The opener's until the task runs, then the worker's.
 	db        store.DB
 	state     *store.State
+	base      store.DB // of state: what its layers are written to, and checkpoints made of
+	kept      keeping
 	proc      *processor.Task
 	seq       uint64 // of the last commit
 	ends      []int64

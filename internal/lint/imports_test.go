@@ -55,6 +55,7 @@ var table = []row{
 	{path: "rebalance", level: 3, forbid: []string{pebble}, clock: true},
 	{path: "internal/engine", level: 4, forbid: []string{pebble}, clock: true},
 	{path: "internal/reset", level: 4, forbid: []string{pebble}},
+	{path: "internal/taskstore", level: 4, forbid: []string{kafka, pebble}, pure: true},
 	{path: ".", level: 5, forbid: []string{pebble}, clock: true},
 	{path: "serve", level: 5, forbid: []string{kafka, pebble, "internal/engine"}, clock: true},
 	{path: "cmd", level: top, clock: true},
