@@ -1,5 +1,7 @@
 package mutant
 
+import "slices"
+
 const (
 	commit  = "internal/engine/commit.go"
 	open    = "internal/engine/open.go"
@@ -10,7 +12,7 @@ const (
 )
 
 // List returns all mutants.
-func List() []Mutant { return append(Commit(), EventTime()...) }
+func List() []Mutant { return slices.Concat(Commit(), EventTime(), Snapshots()) }
 
 // Commit returns the mutants of the commit protocol: every rule alone, and in pairs where one covers the other.
 func Commit() []Mutant {

@@ -23,8 +23,13 @@ type Mutant struct {
 // Test names tests of one package: its directory from the root, and what go test -run takes.
 type Test struct{ Package, Run string }
 
-// Family says what the rule is about: "commit" or "event-time".
+// Family says what the rule is about: "commit", "event-time" or "snapshots".
 func (m Mutant) Family() string {
+	for _, dir := range []string{"changelog/objects/", "changelog/snapshot/", "changelog/s3/"} {
+		if strings.HasPrefix(m.Edits[0].File, dir) {
+			return "snapshots"
+		}
+	}
 	if len(m.Tests) > 0 {
 		return "event-time"
 	}

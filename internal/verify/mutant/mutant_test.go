@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,14 +28,14 @@ func TestNoMutantIsStale(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if families["commit"] < 24 || families["event-time"] < 24 || len(families) != 2 {
+	if families["commit"] < 24 || families["event-time"] < 24 || families["snapshots"] < 50 || len(families) != 3 {
 		t.Errorf("mutants per family: %v", families)
 	}
 }
 
 // A mutant that names a test or a history which is not there survives.
 func TestNamedTestsExist(t *testing.T) {
-	for _, m := range mutant.EventTime() {
+	for _, m := range slices.Concat(mutant.EventTime(), mutant.Snapshots()) {
 		for _, n := range m.Tests {
 			name, sub, nested := strings.Cut(strings.Trim(n.Run, "^()$"), "$/^")
 			files, err := filepath.Glob(filepath.Join("..", "..", "..", n.Package, "*_test.go"))
