@@ -32,19 +32,18 @@ const tempDir = "~tmp"
 // tempAge is how old a file in tempDir must be to be nobody's.
 const tempAge = 24 * time.Hour
 
-// NewDir returns a store in a directory, which is made if it does not exist.
+// NewDir returns a store in a directory, which is made if it does not exist. One that can only be read is read: every Put
+// says what is wrong.
 func NewDir(root string) (*Dir, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, fmt.Errorf("objects: open directory: %w", err)
 	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("objects: open directory: %w", err)
+	}
 	d := &Dir{root: root, synced: make(map[string]bool)}
-	if err := os.MkdirAll(filepath.Join(root, tempDir), 0o700); err != nil {
-		return nil, fmt.Errorf("objects: open directory: %w", err)
-	}
-	if err := d.sweep(); err != nil {
-		return nil, fmt.Errorf("objects: open directory: %w", err)
-	}
+	_ = d.sweep() // what stays takes room and nothing else
 	return d, nil
 }
 
@@ -83,6 +82,9 @@ func (d *Dir) sweep() error {
 
 // temp makes a file that nobody else has.
 func (d *Dir) temp() (*os.File, error) {
+	if err := os.MkdirAll(filepath.Join(d.root, tempDir), 0o700); err != nil {
+		return nil, err
+	}
 	return os.CreateTemp(filepath.Join(d.root, tempDir), "put-") // O_EXCL, mode 0600
 }
 

@@ -87,3 +87,25 @@ func TestDirWithoutDirectory(t *testing.T) {
 		t.Error("a file was taken for a directory")
 	}
 }
+
+// A directory that cannot be written to is read, and says at a Put that it is not.
+func TestDirReadOnly(t *testing.T) {
+	root := t.TempDir()
+	d, err := objects.NewDir(root)
+	check(t, err)
+	check(t, d.Put(t.Context(), "d/k", objects.Bytes([]byte("v"))))
+	// Permissions do not hold the superuser back; a file in the place of a directory does.
+	check(t, os.RemoveAll(filepath.Join(root, "~tmp")))
+	check(t, os.WriteFile(filepath.Join(root, "~tmp"), nil, 0o600))
+	d, err = objects.NewDir(root)
+	check(t, err)
+	if got, err := read(t.Context(), d, "d/k"); err != nil || got != "v" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := d.Put(t.Context(), "d/k", objects.Bytes([]byte("w"))); err == nil {
+		t.Error("put")
+	}
+	if got, err := read(t.Context(), d, "d/k"); err != nil || got != "v" {
+		t.Errorf("%q, %v", got, err)
+	}
+}

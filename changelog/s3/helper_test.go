@@ -38,6 +38,7 @@ func storeAt(t *testing.T, endpoint string, o Options) (*Store, *hasty) {
 	t.Helper()
 	t.Setenv("AWS_CONFIG_FILE", "none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "none")
+	t.Setenv("AWS_PROFILE", "")
 	o.Endpoint, o.PathStyle = endpoint, true
 	if o.Bucket == "" {
 		o.Bucket = fakeBucket

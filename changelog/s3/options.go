@@ -41,7 +41,8 @@ type Options struct {
 	// Checksums says when a CRC32C goes along with what is put: "supported" (default), or "required" for old servers that
 	// refuse it.
 	Checksums string
-	// MaxAttempts is how often a request is sent before its error counts. Default: 8, which takes a minute at most.
+	// MaxAttempts is how often a request is sent before its error counts. Default: 8, with pauses of half a minute
+	// at most in all.
 	MaxAttempts int
 	// Timeout is how long a connection may be silent. Default: 30 s.
 	Timeout time.Duration

@@ -17,6 +17,7 @@ import (
 func TestOptions(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", "none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "none")
+	t.Setenv("AWS_PROFILE", "")
 	t.Setenv("AWS_REGION", "")
 	for _, c := range []struct {
 		name  string

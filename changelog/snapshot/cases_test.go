@@ -9,7 +9,7 @@ import (
 )
 
 // O-SAME-NAME: an owner dies after it has put its 000005.sst; the next one makes another file of that name.
-func TestSameName(t *testing.T) {
+func TestOSameName(t *testing.T) {
 	s := objects.NewMem()
 	a := newDatabase("000004.sst", "shared", "000005.sst", "content A")
 	dying := objects.WithFaults(s, nil, func(op objects.Op) objects.Fault {
@@ -39,7 +39,7 @@ func TestSameName(t *testing.T) {
 
 // O-PARTIAL: an upload of five files broken off behind the third, before the manifest, and with a torn manifest. What counts is
 // the snapshot before it, the leftovers go later, and never those of an upload that runs.
-func TestPartial(t *testing.T) {
+func TestOPartial(t *testing.T) {
 	for name, c := range map[string]struct {
 		at    int64
 		fault objects.Fault
@@ -77,7 +77,7 @@ func TestPartial(t *testing.T) {
 
 // O-FALLBACK: of three snapshots the newest has a truncated file. That shows before anything of it counts, the next one is
 // whole, and with all of them damaged none is used.
-func TestFallback(t *testing.T) {
+func TestOFallback(t *testing.T) {
 	s := objects.NewMem()
 	var refs []Ref
 	var manifests []*Manifest
@@ -141,7 +141,7 @@ func TestFallback(t *testing.T) {
 }
 
 // O-RESTORED-FROM: the snapshot a run started from belongs to a savepoint. Four more share its file, the last three are kept.
-func TestRestoredFrom(t *testing.T) {
+func TestORestoredFrom(t *testing.T) {
 	s := objects.NewMem()
 	start := newDatabase("1.sst", "s1")
 	r, m, _ := mustUpload(t, s, start, 1, nil, nil)

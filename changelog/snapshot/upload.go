@@ -114,6 +114,9 @@ func (up *upload) run(ctx context.Context, retained []*Manifest) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
+	if len(encoded) > maxManifest {
+		return Ref{}, fmt.Errorf("%d files make a manifest of %d bytes, %d can be loaded", len(up.m.Files), len(encoded), maxManifest)
+	}
 	up.stats.ManifestBytes = int64(len(encoded))
 	ref := Ref{Key: up.m.Task().manifest(up.m.Seq, encoded), Seq: up.m.Seq, Created: up.m.Created, Bytes: up.m.Bytes()}
 	// Last, and not before every file is there: who finds a manifest finds what it names.

@@ -120,11 +120,12 @@ func TestUploadRefusals(t *testing.T) {
 		"no task": {newDatabase("1.sst", "one"), Manifest{Seq: 1}},
 		"files":   {&database{fail: broken}, head(1)},
 		"open":    {failing{newDatabase("1.sst", "one"), broken}, head(1)},
+		"large":   {newDatabase("MANIFEST", strings.Repeat("x", maxManifest)), head(1)},
 		"short":   {shrunk{newDatabase("1.sst", "one")}, head(1)},
 		"short 2": {shrunk{newDatabase("MANIFEST", "one")}, head(1)},
 	} {
 		s := objects.NewMem()
-		r, m, _, err := New(s, Options{}).Upload(t.Context(), c.db, c.head, nil, nil)
+		r, m, _, err := New(s, Options{InlineBytes: maxManifest}).Upload(t.Context(), c.db, c.head, nil, nil)
 		if err == nil || r != (Ref{}) || m != nil || !strings.HasPrefix(err.Error(), "snapshot: upload ") {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}

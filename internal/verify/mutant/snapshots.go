@@ -64,13 +64,13 @@ func copies() []Mutant {
 		{Name: "by-name", What: "a file is reused by its name", Edits: []Edit{
 			{snapUpload, "there[m.Object(f)] = true", "there[f.Name] = true"},
 			{snapUpload, "!there[key] {\n\t\t\tthere[key] = true", "!there[f.Name] {\n\t\t\tthere[key] = true"},
-		}, Tests: each("changelog/snapshot", "TestSameName", "TestModel")},
+		}, Tests: each("changelog/snapshot", "TestOSameName", "TestModel")},
 		{Name: "foreign-task", What: "a file of another task counts as there", Edits: []Edit{
 			{snapUpload, "there[m.Object(f)] = true", "there[up.m.Object(f)] = true"},
 		}, Tests: each("changelog/snapshot", "TestUploadForeignTask")},
 		{Name: "all-manifests", What: "what the bucket holds counts as there, retained or not", Edits: []Edit{
 			{snapUpload, "\t\tif key := up.m.Object(*f); !there[key] {", "\t\tif r, err := up.u.store.Get(ctx, up.m.Object(*f), 0, 0); err == nil {\n\t\t\t_ = r.Close()\n\t\t\tcontinue\n\t\t}\n\t\tif key := up.m.Object(*f); !there[key] {"},
-		}, Tests: each("changelog/snapshot", "TestModel", "TestFallback", "TestDamageIsFound")},
+		}, Tests: each("changelog/snapshot", "TestModel", "TestOFallback", "TestDamageIsFound")},
 		{Name: "memo-any-size", What: "a remembered sum counts for a file of another size", Edits: []Edit{
 			{snapMemo, "ok && e.size == size", "ok"},
 		}, Tests: each("changelog/snapshot", "TestMemoFollowsSizes")},
@@ -95,7 +95,7 @@ func collecting() []Mutant {
 		}, Tests: each("changelog/snapshot", "TestGarbage", "TestCollect", "TestModel", "TestUploadInterrupted")},
 		{Name: "no-grace", What: "what is not published yet is garbage", Edits: []Edit{
 			{snapGarbage, "live[o.Key] || now.Sub(o.Modified) <= grace", "live[o.Key]"},
-		}, Tests: each("changelog/snapshot", "TestGarbage", "TestModel", "TestPartial")},
+		}, Tests: each("changelog/snapshot", "TestGarbage", "TestModel", "TestOPartial")},
 		{Name: "unread-manifest", What: "what a manifest names that could not be read is garbage", Edits: []Edit{
 			{snapGarbage, "if !live[r.Key] {", "if !live[r.Key] && false {"},
 		}, Tests: each("changelog/snapshot", "TestGarbage")},
@@ -104,7 +104,7 @@ func collecting() []Mutant {
 		}, Tests: each("changelog/snapshot", "TestCollectUnreadable")},
 		{Name: "retain-drops-pinned", What: "snapshots that hydrate or belong to savepoints roll too", Edits: []Edit{
 			{snapRefs, "if r.Kept == Rolling {", "{"},
-		}, Tests: each("changelog/snapshot", "TestRetain", "TestRetainRandom", "TestRestoredFrom")},
+		}, Tests: each("changelog/snapshot", "TestRetain", "TestRetainRandom", "TestORestoredFrom")},
 		{Name: "retain-oldest", What: "the oldest are kept", Edits: []Edit{
 			{snapRefs, "slices.Backward(all)", "slices.All(all)"},
 		}, Tests: each("changelog/snapshot", "TestRetain", "TestRetainRandom")},
