@@ -2,6 +2,7 @@ package tidemark
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/tidemark/tidemark/internal/clock"
 	"github.com/tidemark/tidemark/internal/engine"
@@ -99,4 +100,6 @@ type Testing struct {
 	FS *FS
 	// CrashPoint is called at the numbered steps of the commit protocol.
 	CrashPoint func(engine.Point)
+	// SnapshotGrace replaces snapshot.Grace, how old an object must be before it may be deleted.
+	SnapshotGrace time.Duration
 }

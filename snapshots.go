@@ -92,7 +92,7 @@ func (c *Config) snapshots(s *stores) *engine.Snapshots {
 	return &engine.Snapshots{
 		Store:    uploadLimit{c.Snapshots.Store, objects.Limit(c.Snapshots.Store, rate, c.Testing.Clock)},
 		Interval: c.Snapshots.Interval, Bytes: c.Snapshots.ChangelogBytes, Keep: c.Snapshots.Keep, Restore: c.Snapshots.Restore,
-		Format: pebblestore.FormatVersion(), Dir: s.tasks,
+		Format: pebblestore.FormatVersion(), Dir: s.tasks, Grace: c.Testing.SnapshotGrace,
 	}
 }
 

@@ -155,7 +155,7 @@ func (t *task) references(e *Engine, p *changelog.Progress, now time.Time) ([]sn
 	news := t.kept.done.Load()
 	switch {
 	case news == nil:
-	case now.Sub(news.begun) >= snapshot.Grace:
+	case now.Sub(news.begun) >= e.cfg.Snapshots.Grace:
 		// Its objects may count as garbage by now.
 		t.kept.done.Store(nil)
 		e.log.Warn("snapshot is given up: its upload and the commit behind it took too long", zap.Stringer("task", t.id))

@@ -37,6 +37,9 @@ type Snapshots struct {
 	// Default: 100 MB.
 	FetchRate float64
 
+	// Grace is how old an object must be before it may be deleted. Default: snapshot.Grace.
+	Grace time.Duration
+
 	// Format is the newest version of database files that this build opens, and the one it writes.
 	Format int
 	// Dir copies the databases that OpenStore has opened, and makes databases from copies.
@@ -59,6 +62,7 @@ type Copier interface {
 
 func (s *Snapshots) setDefaults() {
 	def(&s.Interval, 10*time.Minute)
+	def(&s.Grace, snapshot.Grace)
 	if s.Keep <= 0 {
 		s.Keep = 3
 	}

@@ -181,7 +181,7 @@ func (s *snapshotter) collect(ctx context.Context, j job) {
 	if t.lease.lost() {
 		return
 	}
-	n, err := snapshot.Collect(ctx, s.store, e.snapshotTask(t), j.refs, j.begun, snapshot.Grace)
+	n, err := snapshot.Collect(ctx, s.store, e.snapshotTask(t), j.refs, j.begun, e.cfg.Snapshots.Grace)
 	e.cfg.Metrics.snapshotDeleted.Add(float64(n))
 	if err != nil && ctx.Err() == nil {
 		e.log.Warn("old snapshots are not deleted", zap.Stringer("task", t.id), zap.Error(err))

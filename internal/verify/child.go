@@ -44,6 +44,15 @@ func child(arg string) int {
 	if s.EndTxn != "" {
 		cfg.Kafka.Opts = append(cfg.Kafka.Opts, kgo.Dialer(dialer.dial), kgo.RetryTimeout(2*time.Second))
 	}
+	if s.Bucket != "" {
+		store, err := openBucket(context.Background(), s.Bucket)
+		if err != nil {
+			log.Error("bucket", zap.Error(err))
+			return exitFailed
+		}
+		cfg.Snapshots = tidemark.Snapshots{Store: store, Interval: s.Snapshots, Restore: s.Restore}
+		cfg.Testing.SnapshotGrace = s.Grace
+	}
 	app, err := tidemark.New(workload.Topology(s.App, s.topics()), cfg)
 	if err != nil {
 		log.Error("configuration", zap.Error(err))

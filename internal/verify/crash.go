@@ -17,6 +17,7 @@ type crashCase struct {
 	name string
 	what string
 	tv1  bool // on a broker with transaction.version 1
+	snap bool // with snapshots in a bucket
 	run  func(ctx context.Context, s *scene) error
 }
 
@@ -56,6 +57,8 @@ func runCrash(ctx context.Context, keep, only string) error {
 // crashOn runs the cases for one kind of broker.
 func crashOn(ctx context.Context, dir string, tv1 bool, cases []crashCase) (passed int, err error) {
 	var broker *kafkatest.Broker
+	bucket := &bucketServer{dir: filepath.Join(dir, "s3")}
+	defer func() { err = errors.Join(err, bucket.stop()) }()
 	for n, c := range cases {
 		if c.tv1 != tv1 {
 			continue
@@ -71,13 +74,13 @@ func crashOn(ctx context.Context, dir string, tv1 bool, cases []crashCase) (pass
 			defer broker.Stop()
 		}
 		start := time.Now()
-		s, err := crashOne(ctx, broker, dir, n, c)
+		s, err := crashOne(ctx, broker, bucket, dir, n, c)
 		if err == nil && s.report.OK() {
 			passed++
 		}
 		line := "not run"
 		if s != nil {
-			line = fmt.Sprintf("%s  (%d inputs, %d databases, %.1f s)", s.verdict(), s.load.Acked(), s.stores, time.Since(start).Seconds())
+			line = fmt.Sprintf("%s  (%d inputs, %d databases, %d snapshots, %.1f s)", s.verdict(), s.load.Acked(), s.stores, s.snapshots, time.Since(start).Seconds())
 		}
 		fmt.Printf("%-12s %-62s %s\n", c.name, c.what, line)
 		if err != nil {
@@ -93,7 +96,7 @@ func crashOn(ctx context.Context, dir string, tv1 bool, cases []crashCase) (pass
 	return passed, nil
 }
 
-func crashOne(ctx context.Context, b *kafkatest.Broker, dir string, n int, c crashCase) (*scene, error) {
+func crashOne(ctx context.Context, b *kafkatest.Broker, bucket *bucketServer, dir string, n int, c crashCase) (*scene, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, crashLimit, errors.New("the case takes too long"))
 	defer cancel()
 	s, err := newScene(ctx, b.Addr(), fmt.Sprintf("case%02d", n), dir, load{setBoth, 4, 2 * time.Minute, uint64(n) + 1})
@@ -101,6 +104,11 @@ func crashOne(ctx context.Context, b *kafkatest.Broker, dir string, n int, c cra
 		return nil, err
 	}
 	defer s.close()
+	if c.snap {
+		if s.bucket, err = bucket.endpoint(ctx); err != nil {
+			return s, err
+		}
+	}
 	if err := c.run(ctx, s); err != nil {
 		return s, err
 	}

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tidemark/tidemark"
 )
 
 // crashCases is the matrix: the numbered steps of the commit protocol, and what has to happen there.
@@ -23,6 +26,13 @@ func crashCases() []crashCase {
 		{name: "K7", what: "kill -9 after the commit, nothing applied", run: killAt("K7", 9)},
 		{name: "K8", what: "kill -9 while the committed layer is written", run: killAt("K8", 3)},
 		{name: "K9", what: "kill -9 with the layer written, not acknowledged", run: killAt("K9", 3)},
+		{name: "K10", what: "kill -9 with a checkpoint made, nothing uploaded", snap: true, run: killAt("K10", 9)},
+		{name: "K11", what: "kill -9 with files uploaded, the manifest not", snap: true, run: killAt("K11", 9)},
+		{name: "K12", what: "kill -9 with the manifest uploaded, not published", snap: true, run: killAt("K12", 9)},
+		{name: "K13", what: "kill -9 while old snapshots are deleted", snap: true, run: killAt("K13", 3)},
+		{name: "K14", what: "kill -9 while a snapshot is fetched first", snap: true, run: killInRestore("K14", 3, tidemark.RestoreFull)},
+		{name: "K14/lazy", what: "kill -9 while a lazily opened snapshot is fetched", snap: true, run: killInRestore("K14", 30, tidemark.RestoreLazy)},
+		{name: "K15", what: "kill -9 while the changelogs behind a snapshot are replayed", snap: true, run: killInRestore("K15", 1, tidemark.RestoreFull)},
 		{name: "K17", what: "kill -9 in the revoke callback, before the last commit", run: killInRevoke("K17")},
 		{name: "K17b", what: "kill -9 in the revoke callback, after the last commit", run: killInRevoke("K17b")},
 		{name: "K18/K3", what: "SIGSTOP beyond the session while producing, SIGCONT", run: zombieAt("K3", 7)},
@@ -58,25 +68,75 @@ func killAt(point string, hit int) func(context.Context, *scene) error {
 	}
 }
 
-// goOn is what follows the death of instance a: its databases are checked, b takes over, a comes back.
+// killInRestore lets instance a make snapshots and die with its disk, and kills b in the middle of its restore from them.
+func killInRestore(point string, hit int, mode tidemark.RestoreMode) func(context.Context, *scene) error {
+	return func(ctx context.Context, s *scene) error {
+		a, err := s.running1(ctx, s.spec("a"))
+		if err != nil {
+			return err
+		}
+		if err := s.trickle(ctx, a, "snapshots", func() (bool, error) {
+			n, err := a.count("snapshot published")
+			return n >= 4*partitions, err
+		}); err != nil {
+			return err
+		}
+		if err := s.produce(ctx, 60_000); err != nil { // what the last snapshots lack
+			return err
+		}
+		if err := a.await(ctx, "the end of the inputs", func() (bool, error) {
+			reason, err := s.eye.Quiet(ctx)
+			return reason == "", err
+		}); err != nil {
+			return err
+		}
+		if err := a.kill(); err != nil {
+			return err
+		}
+		s.gone(a)
+		if err := s.compare(ctx, "a"); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(a.spec.Dir); err != nil {
+			return err
+		}
+		sp := s.spec("b")
+		sp.Restore, sp.Point, sp.Hit, sp.Action = mode, point, hit, actionKill
+		b, err := s.start(sp)
+		if err != nil {
+			return err
+		}
+		if err := s.trickle(ctx, b, "the kill at "+point, func() (bool, error) { return b.ended(), nil }); err != nil {
+			return err
+		}
+		return s.goOn(ctx, b)
+	}
+}
+
+// goOn is what follows the death of an instance: its databases are checked, another one takes over, it comes back.
 func (s *scene) goOn(ctx context.Context, a *instance) error {
 	<-a.done
 	s.gone(a)
 	if !a.killed() {
 		return fmt.Errorf("a ended by itself: %v\n%s", a.err, a.tail(8))
 	}
-	if err := s.compare(ctx, "a"); err != nil {
+	name := a.spec.Name
+	if err := s.compare(ctx, name); err != nil {
 		return err
 	}
 	if err := s.produce(ctx, 900); err != nil {
 		return err
 	}
-	if !s.has("b") {
-		if _, err := s.start(s.spec("b")); err != nil {
+	other := "b"
+	if name == other {
+		other = "a"
+	}
+	if !s.has(other) {
+		if _, err := s.start(s.spec(other)); err != nil {
 			return err
 		}
 	}
-	again, err := s.start(s.spec("a"))
+	again, err := s.start(s.spec(name))
 	if err != nil {
 		return err
 	}

@@ -138,6 +138,12 @@ func (i *instance) logged(message string) (bool, error) {
 	return bytes.Contains(b, []byte(`"msg":"`+message)), err
 }
 
+// count returns how often a message was logged.
+func (i *instance) count(message string) (int, error) {
+	b, err := os.ReadFile(i.log)
+	return bytes.Count(b, []byte(`"msg":"`+message)), err
+}
+
 // standsStill says whether the process is stopped by SIGSTOP.
 func (i *instance) standsStill() bool {
 	b, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(i.cmd.Process.Pid), "stat"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/tidemark/tidemark"
 	"github.com/tidemark/tidemark/internal/verify/check"
 	"github.com/tidemark/tidemark/internal/verify/witness"
 	"github.com/tidemark/tidemark/internal/verify/workload"
@@ -22,15 +23,17 @@ type scene struct {
 	set    string // of workloads
 	client []kgo.Opt
 	dir    string
+	bucket string // endpoint of the S3 server that snapshots go to; empty for none
 	topics workload.Topics
 	load   *witness.Loader
 	eye    *witness.Witness
 
-	specs   map[string]spec // of every instance that ever ran, by name
-	running []*instance
-	all     []*instance
-	stores  int // databases compared
-	report  check.Report
+	specs     map[string]spec // of every instance that ever ran, by name
+	running   []*instance
+	all       []*instance
+	stores    int // databases compared
+	snapshots int // of them made of snapshots
+	report    check.Report
 }
 
 const (
@@ -89,6 +92,7 @@ func (s *scene) close() {
 func (s *scene) spec(name string) spec {
 	return spec{
 		Name: name, Broker: s.broker, App: s.app(), Prefix: s.name, Set: s.set, Dir: filepath.Join(s.dir, name), Workers: 2,
+		Bucket: s.bucket, Snapshots: 2 * time.Second, Restore: tidemark.RestoreLazy, Grace: 3 * time.Second,
 		Session: 3 * time.Second, Heartbeat: 300 * time.Millisecond, Transaction: 10 * time.Second, Revoke: 2 * time.Second,
 	}
 }
@@ -191,5 +195,8 @@ func (s *scene) finish(ctx context.Context) error {
 	for n := range s.specs {
 		names = append(names, n)
 	}
-	return s.compare(ctx, names...)
+	if err := s.compare(ctx, names...); err != nil || s.bucket == "" {
+		return err
+	}
+	return s.compareSnapshots(ctx)
 }

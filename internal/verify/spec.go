@@ -32,6 +32,12 @@ type spec struct {
 	EndTxnHit int
 	Hang      time.Duration
 
+	// Bucket is the endpoint of the S3 server that snapshots go to, every Snapshots; empty for none.
+	Bucket    string
+	Snapshots time.Duration
+	Restore   tidemark.RestoreMode
+	Grace     time.Duration
+
 	Session, Heartbeat, Transaction, Revoke time.Duration
 }
 
