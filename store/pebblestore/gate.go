@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -66,9 +67,16 @@ func (g *gate) file(f vfs.File, err error) (vfs.File, error) {
 	return gatedFile{f, g}, nil
 }
 
+// Create implements vfs.FS. A marker names the manifest in force. Pebble does not make sure that the name of the manifest
+// itself is on disk before that of the marker.
 func (g *gate) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := g.start(); err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(g.PathBase(name), "marker.manifest.") {
+		if err := syncDir(g.FS, g.PathDir(name)); err != nil {
+			return nil, g.done(err)
+		}
 	}
 	return g.file(g.FS.Create(name, c))
 }

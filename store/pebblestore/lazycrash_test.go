@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,7 +102,6 @@ func TestLazyCrashAtTheStart(t *testing.T) {
 		})
 		// The background would work beside the count.
 		l := c.lazy()
-		s := &lazyState{}
 		if err := l.setDefaults(); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,7 @@ func TestLazyCrashAtTheStart(t *testing.T) {
 		}
 		if crashed == nil {
 			if after < 10 {
-				t.Errorf("%d operations make a directory: %v", after, s)
+				t.Errorf("%d operations make a directory", after)
 			}
 			return
 		}
@@ -117,4 +118,57 @@ func TestLazyCrashAtTheStart(t *testing.T) {
 		wantRows(t, fmt.Sprint("after ", after), all(t, db), want)
 		mustClose(t, db)
 	}
+}
+
+// A loss of power at any operation while the last files come and the directory becomes an ordinary one.
+func TestLazyCrashAtTheEnd(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 12))
+	origin := NewMemFS()
+	c, want := sample(t, origin)
+	c.chunk = 64 << 10
+	for after := 0; ; after++ {
+		crashed := crashWhileHydrating(t, c, after, rng)
+		if crashed == nil {
+			if after < 20 {
+				t.Errorf("%d operations", after)
+			}
+			return
+		}
+		synctest.Test(t, func(t *testing.T) {
+			db := mustReopen(t, crashed, c.lazy())
+			wantRows(t, fmt.Sprint("after ", after), all(t, db), want)
+			mustClose(t, db)
+		})
+	}
+}
+
+// crashWhileHydrating loses power at the n-th write of the background; nil if there are less.
+func crashWhileHydrating(t *testing.T, c *cloud, n int, rng *rand.Rand) (crashed *FS) {
+	synctest.Test(t, func(t *testing.T) {
+		base := NewMemFS()
+		var mu sync.Mutex
+		writes := 0
+		l := c.lazy()
+		told := hydrated(&l)
+		percent := []int{0, 0, rng.IntN(101)}[rng.IntN(3)]
+		db := mustOpenLazy(t, dir, Options{FS: base.Inject(func(op Op) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !op.Write || !strings.HasPrefix(op.Path, dir+"/"+ownPrefix) && op.Path != dir || crashed != nil {
+				return nil
+			}
+			if writes++; writes > n {
+				var err error
+				if crashed, err = base.CrashClone(percent, rng); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		})}, l)
+		if err := <-told; err != nil {
+			t.Error(err)
+		}
+		mustClose(t, db)
+	})
+	return crashed
 }
