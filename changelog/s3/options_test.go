@@ -1,17 +1,20 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidemark/tidemark/changelog/objects"
+	"github.com/tidemark/tidemark/internal/clock"
 )
 
 func TestOptions(t *testing.T) {
@@ -90,23 +93,45 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// slow is a source of which each read takes a while.
-type slow struct{ b []byte }
-
-func (s slow) ReadAt(p []byte, off int64) (int, error) {
-	<-time.After(20 * time.Millisecond)
-	return bytes.NewReader(s.b).ReadAt(p, off)
-}
-
-// An upload may take longer than the time-out while it moves, though the server says nothing.
-func TestSlowUpload(t *testing.T) {
-	f := newFake(t)
-	s, h := storeAt(t, f.URL, Options{Timeout: 200 * time.Millisecond})
-	content := pattern(640 << 10)
-	check(t, s.Put(t.Context(), "k", io.NewSectionReader(slow{content}, 0, int64(len(content)))))
-	if !bytes.Equal(f.objects["k"].data, content) || f.count("put") != 1 || len(h.pauses) != 0 {
-		t.Errorf("%d bytes after %d attempts", len(f.objects["k"].data), f.count("put"))
-	}
+// A long upload, in which the server is silent, is no silence of the connection; and neither is a long answer.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		dial := watched(clock.Real(), 30*time.Second, func(context.Context, string, string) (net.Conn, error) { return here, nil })
+		c, err := dial(t.Context(), "", "")
+		check(t, err)
+		answered := make(chan error, 1)
+		go func() {
+			_, err := io.ReadFull(c, make([]byte, 5)) // waits while the request is sent
+			if err == nil {
+				_, err = c.Read(make([]byte, 1))
+			}
+			answered <- err
+		}()
+		start := time.Now()
+		go func() { _, _ = io.CopyN(io.Discard, there, 10) }()
+		for range 10 {
+			time.Sleep(20 * time.Second)
+			_, err := c.Write([]byte{1})
+			check(t, err)
+		}
+		for range 5 {
+			time.Sleep(20 * time.Second)
+			_, err := there.Write([]byte{1})
+			check(t, err)
+		}
+		if err := <-answered; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("read: %v", err)
+		}
+		if took := time.Since(start); took != (10*20+5*20+30)*time.Second {
+			t.Errorf("ended after %v", took)
+		}
+		if _, err := c.Write([]byte{1}); !errors.Is(err, os.ErrDeadlineExceeded) { // nobody takes it
+			t.Errorf("write: %v", err)
+		}
+		check(t, c.Close())
+		check(t, there.Close())
+	})
 }
 
 // What credentials say never gets into an error.

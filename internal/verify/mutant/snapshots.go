@@ -221,7 +221,7 @@ func bucketing() []Mutant {
 		}, Tests: each("changelog/s3", "TestPauses")},
 		{Name: "upload-is-silence", What: "a long upload counts as silence", Edits: []Edit{
 			{bucketOptions, "func (c *watchedConn) Write(p []byte) (int, error) {\n\tif err := c.moved(); err != nil {\n\t\treturn 0, err\n\t}\n", "func (c *watchedConn) Write(p []byte) (int, error) {\n"},
-		}, Tests: each("changelog/s3", "TestSlowUpload")},
+		}, Tests: each("changelog/s3", "TestSilence")},
 		{Name: "no-silence", What: "a silent server is waited for", Edits: []Edit{
 			{bucketOptions, "func (c *watchedConn) moved() error { return c.SetDeadline", "func (c *watchedConn) moved() error { return nil }\n\nfunc (c *watchedConn) never() error { return c.SetDeadline"},
 		}, Tests: each("changelog/s3", "TestSilentServer")},
