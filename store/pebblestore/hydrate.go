@@ -211,7 +211,7 @@ func (l *lazy) pick() (*transfer, *remote) {
 			r.finishing = true
 			return nil, r
 		case r.missing == len(r.flights):
-		case !r.ended && end == nil:
+		case !r.ended && end == nil && r.level != noLevel:
 			end = r
 		case best == nil, best.level != 0 && r.heat > best.heat:
 			best = r

@@ -138,6 +138,34 @@ func TestLazyOpens(t *testing.T) {
 	})
 }
 
+// The same on the real file system, where a sparse file takes the name of the table.
+func TestLazyOnDisk(t *testing.T) {
+	base := t.TempDir()
+	c, want := sample(t, NewMemFS())
+	l := c.lazy()
+	l.BytesPerSecond = 50_000 // the rest comes when it is opened again
+	db := mustOpenLazy(t, base+"/task", Options{}, l)
+	if _, _, err := db.Get(nil, []byte("key00000")); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, db)
+	l = c.lazy()
+	told := hydrated(&l)
+	db = mustOpenLazy(t, base+"/task", Options{}, l)
+	wantRows(t, "reopened", all(t, db), want)
+	if err := <-told; err != nil {
+		t.Fatal(err)
+	}
+	cp := mustCheckpoint(t, db, base+"/1"+CheckpointSuffix)
+	download(t, cp, OSFS(), base+"/copy")
+	mustClose(t, db)
+	for _, name := range []string{"/task", "/copy"} {
+		db = mustOpen(t, base+name, Options{})
+		wantRows(t, name, all(t, db), want)
+		mustClose(t, db)
+	}
+}
+
 // A directory that is not complete opens with OpenLazy and the same identity only, and without Files.
 func TestLazyReopens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

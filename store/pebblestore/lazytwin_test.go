@@ -29,7 +29,7 @@ func newTwin(t *testing.T, db *DB, rng *rand.Rand, model map[string]string) *twi
 func (w *twin) key() string { return fmt.Sprintf("k%04d", w.rng.IntN(2000)) }
 
 func (w *twin) value() string {
-	b := make([]byte, w.rng.IntN(120))
+	b := make([]byte, w.rng.IntN(200))
 	for i := range b {
 		b[i] = byte(w.rng.Uint32())
 	}
@@ -53,7 +53,10 @@ func (w *twin) ops(n int, sorted bool) (ops [][3]string) {
 		}
 		switch roll := w.rng.IntN(20); {
 		case roll == 0:
-			last = fmt.Sprintf("%s~", k[:2+w.rng.IntN(3)])
+			last = k[:4] + "~"
+			if w.rng.IntN(20) == 0 {
+				last = k[:2+w.rng.IntN(3)] + "~"
+			}
 			ops = append(ops, [3]string{"range", k, last})
 		case roll < 5:
 			ops = append(ops, [3]string{"delete", k})
@@ -101,10 +104,15 @@ func (r *opRun) End() []byte {
 	return nil
 }
 
-func (w *twin) step() {
+func (w *twin) step() { w.roll(20) }
+
+// write is a step that reads nothing.
+func (w *twin) write() { w.roll(8) }
+
+func (w *twin) roll(sides int) {
 	w.t.Helper()
 	var err error
-	switch roll := w.rng.IntN(20); {
+	switch roll := w.rng.IntN(sides); {
 	case roll < 8:
 		ops := w.ops(1+w.rng.IntN(10), false)
 		var b store.Batch
@@ -202,6 +210,11 @@ func randomOrigin(t *testing.T, fs *FS, rng *rand.Rand) (*cloud, map[string]stri
 	}
 	for range 20 + rng.IntN(60) {
 		w.step()
+	}
+	if rng.IntN(3) > 0 { // else much of it is compacted away soon
+		if err := db.pebble.Compact(context.Background(), []byte("a"), []byte("z"), false); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c := upload(t, db, "/origin"+CheckpointSuffix)
 	c.chunk = 512 << rng.IntN(5)
