@@ -19,6 +19,9 @@ import (
 // Config is the configuration of an App. Brokers is required; the zero value of every other field is a
 // sensible default.
 type Config struct {
+	// AllowNonRestored are ids of operators that the topology no longer has and whose state may be left behind: without
+	// it such a topology is refused. An id may stay here for ever. Default: none.
+	AllowNonRestored []string
 	// App is the application id: the consumer group and the prefix of internal topics and transactional ids.
 	// Two apps on one cluster must not share it. Default: the name of the topology.
 	App string
@@ -189,7 +192,7 @@ func (c *Config) engine(s *stores) engine.Config {
 		opts = append(opts, kgo.SASL(c.Kafka.SASL...))
 	}
 	return engine.Config{
-		App: c.App, Client: opts, Workers: c.Workers, Guarantee: c.Guarantee,
+		App: c.App, AllowNonRestored: c.AllowNonRestored, Client: opts, Workers: c.Workers, Guarantee: c.Guarantee,
 		OnError: c.OnError, OnOffsets: c.OnOffsetsChanged, StartAt: c.StartAt, Static: c.InstanceID,
 		Endpoint: c.Endpoint, Rack: c.Rack, Replicas: c.ReplicationFactor,
 		CommitInterval: c.CommitInterval, OverlayBytes: c.MaxUncommittedBytes, QueueBytes: c.FetchBufferBytes,

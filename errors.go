@@ -15,7 +15,7 @@ var (
 	ErrDataLoss = engine.ErrDataLoss
 	// ErrForeignState: committed offsets, last commit and internal topics do not belong together.
 	ErrForeignState = engine.ErrForeignState
-	// ErrIncompatible: the topology cannot take over the running state.
+	// ErrIncompatible: the topology cannot take over the running state. The error is an *UpgradeError.
 	ErrIncompatible = engine.ErrIncompatible
 	// ErrNoTransactions: the broker does not support what exactly-once needs.
 	ErrNoTransactions = engine.ErrNoTransactions
@@ -36,6 +36,11 @@ var (
 	// ErrTopicRecreated: a topic was deleted and made again.
 	ErrTopicRecreated = engine.ErrTopicRecreated
 )
+
+// UpgradeError says why a topology cannot take over the state of the app: every difference, in its text one per line. An
+// instance with such a topology waits without tasks while instances with the one in force run, and Run returns the
+// error once there are none. It wraps ErrIncompatible.
+type UpgradeError = engine.UpgradeError
 
 // RecordError is a record that cannot be processed under the policy Fail. Its fields name the record, the
 // operator and the stage; Stack is set for a panic in user code.

@@ -35,6 +35,7 @@ type ControlRecord struct {
 type ControlState struct {
 	Subs    map[string]SubTopology // by id
 	Stores  map[string]StoreRecord // by id
+	Shapes  map[string]ShapeRecord // by operator id
 	Formats map[string]int         // format name → version in force
 	State   *StateRecord           // nil: none written yet
 	Unknown map[string][]byte      // records of kinds that later builds write, kept as they are
@@ -48,7 +49,7 @@ const (
 
 // Empty reports whether nothing has been recorded.
 func (c *ControlState) Empty() bool {
-	return len(c.Subs) == 0 && len(c.Stores) == 0 && len(c.Formats) == 0 && c.State == nil && len(c.Unknown) == 0
+	return len(c.Subs) == 0 && len(c.Stores) == 0 && len(c.Shapes) == 0 && len(c.Formats) == 0 && c.State == nil && len(c.Unknown) == 0
 }
 
 // SubTopologies returns the recorded sub-topologies sorted by id, as Inherit takes them.
@@ -88,6 +89,8 @@ func (c *ControlState) Apply(key string, value []byte) error {
 		c.Subs = put(c.Subs, id, s)
 	case strings.HasPrefix(key, keyStore):
 		return c.applyStore(key, value)
+	case strings.HasPrefix(key, keyShape):
+		return c.applyShape(key, value)
 	case strings.HasPrefix(key, keyLows):
 		// Of the moment: who waits for it reads it by itself.
 	case strings.HasPrefix(key, keyFormat):

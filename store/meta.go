@@ -164,10 +164,10 @@ func (c *catalog) resolve(specs []Spec) (numbers []uint16, added []string, err e
 			}
 		}
 		have := &c.stores[at]
-		if s := have.spec; s.Kind != want.Kind || s.KeySchema != want.KeySchema || s.ValueSchema != want.ValueSchema {
+		if s := have.spec; s.Kind != want.Kind || s.KeySchema != want.KeySchema || s.ValueSchema != want.ValueSchema && !slices.Contains(want.Older, s.ValueSchema) {
 			return nil, nil, &SchemaError{Have: s, Want: want}
 		}
-		have.spec.Changelog = want.Changelog
+		have.spec.Changelog, have.spec.ValueSchema = want.Changelog, want.ValueSchema
 		numbers = append(numbers, have.number)
 	}
 	return numbers, added, nil

@@ -132,6 +132,21 @@ func TestOpenRefuses(t *testing.T) {
 	if !errors.As(err, &schema) || schema.Have.ValueSchema != "int64" || schema.Want.ValueSchema != "string" {
 		t.Errorf("other schema: %v", err)
 	}
+	taken, err := Open(db, []Spec{{ID: "a", ValueSchema: "v2", Older: []string{"v1", "int64"}}}, Options{})
+	if err != nil {
+		t.Fatalf("a schema that the codec reads too: %v", err)
+	}
+	if list, err := Stores(db); err != nil || list[0].ValueSchema != "int64" {
+		t.Errorf("taken over before anything is written: %v %v", list, err)
+	}
+	put(t, viewOf[int64](t, taken, "a"), "k", 2)
+	commitAll(t, taken, "2")
+	if list, err := Stores(db); err != nil || list[0].ValueSchema != "v2" {
+		t.Errorf("written under the new schema: %v %v", list, err)
+	}
+	if _, err := Open(db, []Spec{{ID: "a", ValueSchema: "int64"}}, Options{}); !errors.As(err, &schema) || schema.Have.ValueSchema != "v2" {
+		t.Errorf("the older schema again: %v", err)
+	}
 	if _, err := NewBulk(db, []Spec{{ID: "a"}}, 0); !errors.As(err, &schema) {
 		t.Errorf("bulk, other schema: %v", err)
 	}

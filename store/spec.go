@@ -10,6 +10,9 @@ type Spec struct {
 	Kind Kind
 	// KeySchema and ValueSchema are the schemas of the codecs. Rows written under another schema are not readable.
 	KeySchema, ValueSchema string
+	// Older are schemas of values that the codec reads as well: a DB whose rows were written under one of them is taken
+	// over, and counts as one of ValueSchema from the next write on. It is not kept in the DB.
+	Older []string
 	// Changelog says whether Seal emits the changes of the store.
 	Changelog bool
 	// Derived says that the rows are made from those of other stores: they are dropped when a changelog brings changes, and

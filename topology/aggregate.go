@@ -134,19 +134,20 @@ func aggregateAs[K, V, A any](in *node, k *encoding[K], kind, id string, u uses,
 		keyType: reflect.TypeFor[K](), valueType: reflect.TypeFor[A](),
 	}, in)
 	n.t.claimID(n, id, kind)
-	o := readOptions(n, opts, "EveryUpdate", "ValueCodec", "PreAggregate")
+	o := readOptions(n, opts, "EveryUpdate", "ValueCodec", "PreAggregate", "StateVersion", "Migrate")
 	v = override(n, o.value, v, "value")
 	if o.preAggregate {
 		combine(n, in, k, v, nil, fold)
 	}
 	n.passesKey = o.everyUpdate // at a commit, the key comes from the store
-	declare(n, id, k, v)
+	kept, version := stored(n, o, v)
+	declare(n, id, k, kept).versioned(version)
 	needsUndo(n, in, fold)
 	n.compile = func(b *compiler) any {
 		if o.preAggregate {
-			return compileAggregate(b, n, k, v, o, merging(fold()))
+			return compileAggregate(b, n, k, kept, o, merging(fold()))
 		}
-		return compileAggregate(b, n, k, v, o, fold())
+		return compileAggregate(b, n, k, kept, o, fold())
 	}
 	return &Table[K, A]{n, k, v}
 }

@@ -142,7 +142,10 @@ func dedupStage[K, V, ID any](s *Stream[K, V], id string, u uses, f idOf[K, V, I
 	if o.salts > 0 {
 		n.detail = append(n.detail, fmt.Sprintf("salted %d", o.salts))
 	}
-	declareIDs(n, id, s.k, ids, strings.Join(append([]string{(time.Duration(width) * time.Millisecond).String()}, n.detail[1:]...), ", "))
+	d := declareIDs(n, id, s.k, ids, strings.Join(append([]string{(time.Duration(width) * time.Millisecond).String()}, n.detail[1:]...), ", "))
+	d.describe = append(d.describe, func(s *StoreShape) {
+		s.Dedup = &DedupShape{Horizon: horizon.String(), Bucket: duration(width), AnyTime: o.anyTime, Salts: o.salts}
+	})
 	n.late = append(n.late, func(p *problems) {
 		if s.n.retracting() {
 			p.node(n, "its input retracts results, which are not events with an id")
@@ -170,11 +173,13 @@ func dedupStage[K, V, ID any](s *Stream[K, V], id string, u uses, f idOf[K, V, I
 type idStore struct{}
 
 // declareIDs adds the store of a Dedup.
-func declareIDs[K, ID any](n *node, id string, k *encoding[K], ids *encoding[ID], how string) {
+func declareIDs[K, ID any](n *node, id string, k *encoding[K], ids *encoding[ID], how string) *storeDecl {
 	needsKey(n, k)
-	declareStore[K, ID](n, id, idStore{}, func() store.Spec {
+	d := declareStore[K, ID](n, id, idStore{}, func() store.Spec {
 		return store.Spec{
 			ID: id, Kind: store.Dedup, KeySchema: k.schema(), ValueSchema: "ids " + ids.schema() + " in " + how, Changelog: true,
 		}
 	})
+	d.valueSchema = func() string { return "ids " + ids.schema() }
+	return d
 }

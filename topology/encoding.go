@@ -11,6 +11,7 @@ import (
 type encoding[T any] struct {
 	codec    codec.Codec[T]
 	explicit bool
+	wrap     func() (codec.Codec[T], error) // makes the codec, if it is made of another one
 	err      error
 }
 
@@ -19,6 +20,9 @@ func encode[T any](c codec.Codec[T]) *encoding[T] { return &encoding[T]{codec: c
 
 // get returns the codec or why there is none.
 func (e *encoding[T]) get() (codec.Codec[T], error) {
+	if e.codec == nil && e.err == nil && e.wrap != nil {
+		e.codec, e.err = e.wrap()
+	}
 	if e.codec == nil && e.err == nil {
 		e.codec, e.err = codec.For[T]()
 	}

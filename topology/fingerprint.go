@@ -69,6 +69,9 @@ func (n *node) stateLines() []string {
 		}
 		lines = append(lines, fmt.Sprintf("%s %s of %s %s: %v %q %q changelog %t",
 			verb, s.ID, n.kind, n.id, s.Kind, s.KeySchema, s.ValueSchema, s.Changelog))
+		if s := d.shape(s); s.TTL != nil && s.TTL.Clock != "event time" {
+			lines[len(lines)-1] += " by the clock"
+		}
 	}
 	if n.cut {
 		k, v := n.schemas()

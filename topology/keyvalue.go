@@ -28,13 +28,14 @@ func (h *KeyValueStore[K, V]) attach(n *node) {
 			s.Kind = store.Expiring
 			return s
 		}
-		ttl := " time to live "
+		ttl, clock := " time to live ", "event time"
 		if h.o.wall {
-			owner.ticks, ttl = true, " time to live by the clock "
+			owner.ticks, ttl, clock = true, " time to live by the clock ", "processing time"
 		} else {
 			owner.timed = true
 		}
 		owner.detail = append(owner.detail, h.id+ttl+h.o.ttl.String())
+		h.decl.describe = append(h.decl.describe, func(s *StoreShape) { s.TTL = &TTLShape{h.o.ttl.String(), clock} })
 		h.decl.open = h.openExpiring
 	})
 }

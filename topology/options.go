@@ -26,7 +26,12 @@ type options struct {
 	anyTime      bool
 	salts        int
 	id           any // codec.Codec of the ids of a Dedup
+	version      int
+	migrations   []migration
 }
+
+// given reports whether an option was given.
+func (s *options) given(name string) bool { return slices.Contains(s.set, name) }
 
 type option struct {
 	name string

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
@@ -9,12 +10,14 @@ import (
 
 // storeDecl is a store of the topology. Its owner is the operator that declared it; all users run in one task.
 type storeDecl struct {
-	id         string
-	owner      *node
-	users      []*node           // the owner included
-	spec       func() store.Spec // once codecs are resolved
-	key, value reflect.Type
-	encodings  any // storeEncodings of its types
+	id          string
+	owner       *node
+	users       []*node           // the owner included
+	spec        func() store.Spec // once codecs are resolved
+	valueSchema func() string     // what the value schema begins with: that of the values alone. nil: all of it
+	describe    []func(*StoreShape)
+	key, value  reflect.Type
+	encodings   any // storeEncodings of its types
 	// open returns what a custom processor uses it through, for the one that owns it or another.
 	open func(b *compiler, s *processor.Scope, owner bool) any
 }
@@ -31,6 +34,7 @@ func declare[K, V any](n *node, id string, k *encoding[K], v *encoding[V]) *stor
 	d := declareStore[K, V](n, id, storeEncodings[K, V]{k, v}, func() store.Spec {
 		return store.Spec{ID: id, Kind: store.KeyValue, KeySchema: k.schema(), ValueSchema: v.schema(), Changelog: true}
 	})
+	d.valueSchema = v.schema
 	d.open = func(b *compiler, s *processor.Scope, _ bool) any {
 		w := view(b, id, v)
 		kc, _ := k.get()
@@ -38,6 +42,23 @@ func declare[K, V any](n *node, id string, k *encoding[K], v *encoding[V]) *stor
 		return processor.NewKV(s, w, kc, vc)
 	}
 	return d
+}
+
+// versioned notes what is known of the version of the values, nil for none.
+func (d *storeDecl) versioned(v *version) {
+	if v == nil {
+		return
+	}
+	d.describe = append(d.describe, v.describe)
+	base := d.spec
+	d.spec = func() store.Spec {
+		s := base()
+		rest := strings.TrimPrefix(s.ValueSchema, d.valueSchema())
+		for _, schema := range v.older() {
+			s.Older = append(s.Older, schema+rest)
+		}
+		return s
+	}
 }
 
 // declareStore adds a store that n owns.

@@ -38,12 +38,15 @@ func (h *storeHandle[K, V]) list(n *node, kind storeKind, declared func(owner *n
 	n.stateful, n.custom.keyed = true, true
 	if h.decl == nil {
 		n.t.claimID(n, h.id, "store")
-		h.o = readOptions(n, h.opts, append(kind.options, "KeyCodec", "ValueCodec")...)
+		h.o = readOptions(n, h.opts, append(kind.options, "KeyCodec", "ValueCodec", "StateVersion", "Migrate")...)
 		h.k, h.v = override(n, h.o.key, h.k, "key"), override(n, h.o.value, h.v, "value")
 		if d := h.o.ttl; slices.Contains(h.o.set, "TTL") && (d <= 0 || d%time.Millisecond != 0) {
 			n.t.problems.node(n, "store %s: a time to live of %v is not one of whole milliseconds", h.id, d)
 		}
+		v, version := stored(n, h.o, h.v)
+		h.v = v
 		h.decl = declare(n, h.id, h.k, h.v)
+		h.decl.versioned(version)
 		if kind.kind != store.KeyValue {
 			base := h.decl.spec
 			h.decl.spec = func() store.Spec {

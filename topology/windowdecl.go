@@ -8,8 +8,9 @@ import (
 )
 
 // declareWindows adds the store of a windowed aggregate.
-func declareWindows[K, A any](n *node, id string, k *encoding[K], v *encoding[A], c window.Config) {
+func declareWindows[K, A any](n *node, id string, k *encoding[K], v *encoding[A], c window.Config) *storeDecl {
 	d := declare(n, id, k, v)
+	d.describe = append(d.describe, func(s *StoreShape) { s.Window, s.Layout = panesShape(c), "windows" })
 	base := d.spec
 	d.spec = func() store.Spec {
 		s := base()
@@ -29,14 +30,16 @@ func declareWindows[K, A any](n *node, id string, k *encoding[K], v *encoding[A]
 		}
 		return s
 	}
+	return d
 }
 
 // declareSlices adds the stores of a windowed aggregate that is kept by slices: its rows are those of Kafka Streams'
 // windows of the size of a slice.
-func declareSlices[K, A any](n *node, id, blocks string, k *encoding[K], v *encoding[A], c window.Config) {
+func declareSlices[K, A any](n *node, id, blocks string, k *encoding[K], v *encoding[A], kept *version, c window.Config) {
 	n.t.claimID(n, blocks, "store")
 	w := c.Window
 	d := declare(n, id, k, v)
+	d.describe = append(d.describe, func(s *StoreShape) { s.Window, s.Layout = panesShape(c), "slices" })
 	base := d.spec
 	d.spec = func() store.Spec {
 		s := base()
@@ -46,23 +49,29 @@ func declareSlices[K, A any](n *node, id, blocks string, k *encoding[K], v *enco
 		s.Layout = store.WindowLayout(func(end int64) int64 { return end - width }, func(start int64) int64 { return start + width }, false)
 		return s
 	}
-	declareStore[K, A](n, blocks, idStore{}, func() store.Spec {
+	d.versioned(kept)
+	b := declareStore[K, A](n, blocks, idStore{}, func() store.Spec {
 		s := base()
 		s.ID, s.Kind, s.Changelog, s.Derived = blocks, store.Window, false, true
 		s.ValueSchema += " in blocks of " + w.String()
 		return s
 	})
+	b.valueSchema = v.schema
+	b.versioned(kept)
 }
 
 // declareTimes adds the store of the record times of an aggregate over sliding windows.
-func declareTimes[K, A any](n *node, times string, k *encoding[K], v *encoding[A], c window.Config) {
+func declareTimes[K, A any](n *node, times string, k *encoding[K], v *encoding[A], c window.Config) *storeDecl {
 	n.t.claimID(n, times, "store")
-	declareStore[K, A](n, times, idStore{}, func() store.Spec {
+	d := declareStore[K, A](n, times, idStore{}, func() store.Spec {
 		return store.Spec{
 			ID: times, Kind: store.Session, KeySchema: k.schema(), ValueSchema: v.schema() + " at a time, for " + c.StateString(),
 			Changelog: true, Layout: store.SessionLayout(true),
 		}
 	})
+	d.valueSchema = v.schema
+	d.describe = append(d.describe, func(s *StoreShape) { s.Window = panesShape(c) })
+	return d
 }
 
 // shares reports whether copies of a value of type t have memory in common that could be changed.

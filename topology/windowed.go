@@ -114,7 +114,7 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 		keyType: reflect.TypeFor[K](), valueType: reflect.TypeFor[A](),
 	}, s.n)
 	n.t.claimID(n, id, kind)
-	o := readOptions(n, opts, "ValueCodec", "PreAggregate")
+	o := readOptions(n, opts, "ValueCodec", "PreAggregate", "StateVersion", "Migrate")
 	v = override(n, o.value, v, "value")
 	n.detail = append(n.detail, w.c.String())
 	if o.preAggregate {
@@ -122,17 +122,18 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	}
 	n.origins, n.passesKey = w.c.ByOrigin(), w.c.ShowsRecords() // when the watermark moves, the key comes from the store
 	n.retracts, n.sessions = w.c.Retracts(), w.c.Window.Kind() == window.KindSession
+	kept, version := stored(n, o, v)
 	blocks := ""
 	if f := fold(); f.merge != nil && !f.inPlace && processor.CanSlice(&w.c) {
 		blocks = id + "-blocks"
-		declareSlices(n, id, blocks, s.k, v, w.c)
+		declareSlices(n, id, blocks, s.k, kept, version, w.c)
 	} else {
-		declareWindows(n, id, s.k, v, w.c)
+		declareWindows(n, id, s.k, kept, w.c).versioned(version)
 	}
 	times := ""
 	if w.c.Window.Kind() == window.KindSliding {
 		times = id + "-times"
-		declareTimes(n, times, s.k, v, w.c)
+		declareTimes(n, times, s.k, kept, w.c).versioned(version)
 	}
 	if k := w.c.Window.Kind(); k == window.KindSession || k == window.KindSliding {
 		n.checks = append(n.checks, func(p *problems) {
@@ -144,9 +145,9 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	needsUndo(n, s.n, fold)
 	n.compile = func(b *compiler) any {
 		if o.preAggregate {
-			return compileWindowed(b, n, s.k, v, w.c, blocks, times, merging(fold()))
+			return compileWindowed(b, n, s.k, kept, w.c, blocks, times, merging(fold()))
 		}
-		return compileWindowed(b, n, s.k, v, w.c, blocks, times, fold())
+		return compileWindowed(b, n, s.k, kept, w.c, blocks, times, fold())
 	}
 	return &Panes[K, A]{n, s.k, v}
 }

@@ -43,6 +43,7 @@ func (h *WindowStore[K, V]) attach(n *node) {
 				func(start int64) int64 { return w.StartingAt(start).End }, false)
 			return s
 		}
+		h.decl.describe = append(h.decl.describe, func(s *StoreShape) { s.Window = windowShape(w) })
 		h.decl.open = func(b *compiler, s *processor.Scope, owner bool) any {
 			return opened(b, &h.storeHandle, func(c valueCodec[V]) (*store.WindowView[V], error) {
 				return store.WindowViewOf(b.env.State, h.id, c)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 )
 
@@ -165,6 +164,18 @@ func (c *Config) ByOrigin() bool { return c.origin }
 // Lateness returns the allowed lateness in milliseconds, the largest int64 for Forever.
 func (c *Config) Lateness() int64 { return c.lateness }
 
+// Triggers describes when panes show: what a topology may change at any time.
+func (c *Config) Triggers() string {
+	s := "early " + c.early.String() + "; late " + c.late.String() + "; on time " + c.onTime.String() + "; on close " + c.onClose.String()
+	if c.emitAlways {
+		s += "; emit always"
+	}
+	if c.origin {
+		s += "; origin"
+	}
+	return s
+}
+
 // ShowsOnce reports whether every window shows exactly one pane, when it is complete, and takes no record afterwards: what a
 // window holds is then of no interest before.
 func (c *Config) ShowsOnce() bool {
@@ -173,15 +184,7 @@ func (c *Config) ShowsOnce() bool {
 
 // String returns the canonical description of everything in the configuration.
 func (c *Config) String() string {
-	s := []string{c.StateString(), "lateness " + c.latenessString(), "early " + c.early.String(), "late " + c.late.String(),
-		"on time " + c.onTime.String(), "on close " + c.onClose.String()}
-	if c.emitAlways {
-		s = append(s, "emit always")
-	}
-	if c.origin {
-		s = append(s, "origin")
-	}
-	return strings.Join(s, "; ")
+	return c.StateString() + "; lateness " + c.latenessString() + "; " + c.Triggers()
 }
 
 // StateString describes what the stored state of a window depends on. State written under one configuration can be read

@@ -152,6 +152,14 @@ func (w Window) Size() int64 {
 	return 0
 }
 
+// Hop returns the distance of the starts of tumbling and hopping windows in milliseconds, the step of cumulating ones, and
+// 0 for other kinds.
+func (w Window) Hop() int64 { return w.hop }
+
+// Shift returns how far the alignment of the windows is shifted in milliseconds, see Offset: from 0 to the distance of
+// their starts.
+func (w Window) Shift() int64 { return w.off }
+
 // Gap returns the gap of a session window in milliseconds, 0 for other kinds.
 func (w Window) Gap() int64 {
 	if w.kind != KindSession {

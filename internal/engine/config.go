@@ -62,6 +62,8 @@ type Config struct {
 	OnError, OnOffsets Policy
 	// StartAt is where an input begins that was never read.
 	StartAt Start
+	// AllowNonRestored are ids of operators whose state may be left behind by a topology without them.
+	AllowNonRestored []string
 	// Static is the group.instance.id; empty means dynamic membership.
 	Static string
 	// Endpoint and Rack are published to the group.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/tidemark/tidemark/changelog"
 	"github.com/tidemark/tidemark/rebalance"
 	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/topology"
 )
 
 // control is this instance's view of the control topic: the ids of the sub-topologies, the stores, and the
@@ -25,15 +25,19 @@ type control struct {
 
 	mu    sync.Mutex
 	state changelog.ControlState
+	tasks map[string]int // by sub-topology of the plan
+
+	// refused says that the topology could not take over when the instance started: it has looked at nothing else and
+	// writes nothing.
+	refused bool
 }
 
 func newControl(e *Engine) *control { return &control{e: e} }
 
-// load creates the topic if it is missing and reads it from its start.
+// load reads the topic from its start. A missing one is as empty: create makes it, once nothing speaks against it.
 func (c *control) load(ctx context.Context) error {
-	e := c.e
-	name := e.names.Control()
-	have, err := e.describe(ctx, []string{name})
+	name := c.e.names.Control()
+	have, err := c.e.describe(ctx, []string{name})
 	if err != nil {
 		return err
 	}
@@ -41,21 +45,11 @@ func (c *control) load(ctx context.Context) error {
 	if len(bad) > 0 {
 		return fmt.Errorf("tidemark: %w: %w", ErrTopicConfig, bad[0])
 	}
-	if err := e.create(ctx, missing); err != nil {
-		return err
-	}
-	tp := changelog.TopicPartition{Topic: name}
-	bounds, err := changelog.ListBounds(ctx, e.admin, []changelog.TopicPartition{tp})
-	if err != nil {
-		return fmt.Errorf("tidemark: %w", err)
-	}
-	b := bounds[tp]
 	var state changelog.ControlState
-	_, err = e.reader.Read(ctx, []changelog.Partition{{Topic: name, From: b.Start, Target: b.HighWatermark}}, func(_ int, r *kgo.Record) error {
-		return state.Apply(string(r.Key), r.Value)
-	}, func(int, int64, int64) {})
-	if err != nil {
-		return fmt.Errorf("tidemark: read %s: %w", name, err)
+	if len(missing) == 0 {
+		if state, err = readControl(ctx, c.e.admin, c.e.reader, name); err != nil {
+			return err
+		}
 	}
 	c.mu.Lock()
 	c.state = state
@@ -63,26 +57,44 @@ func (c *control) load(ctx context.Context) error {
 	return nil
 }
 
-// check refuses a topology whose stores differ from the recorded ones of the same id.
+// create makes the topic if it is missing.
+func (c *control) create(ctx context.Context) error {
+	name := c.e.names.Control()
+	have, err := c.e.describe(ctx, []string{name})
+	if err != nil {
+		return err
+	}
+	missing, _ := changelog.Verify([]changelog.Want{changelog.WantControl(name)}, values(have))
+	return c.e.create(ctx, missing)
+}
+
+// check returns what keeps the topology from taking over what is in force, as an *UpgradeError. One that is in force has
+// nothing to take over.
 func (c *control) check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var errs []error
-	for _, s := range c.e.plan.Subs {
-		for _, spec := range s.Stores {
-			was, ok := c.state.Stores[spec.ID]
-			if !ok {
-				continue
-			}
-			is := storeRecord(spec)
-			if was != is {
-				errs = append(errs, fmt.Errorf("tidemark: %w: store %s was %s with key %s and value %s, now is %s with key %s and value %s; give the store a new id, or run tidemark reset --app %s",
-					ErrIncompatible, spec.ID, was.Kind, was.KeySchema, was.ValueSchema, is.Kind, is.KeySchema, is.ValueSchema, c.e.cfg.App))
-			}
-		}
+	if st := c.state.State; st != nil && st.Fingerprint == c.e.plan.StateFingerprint {
+		return nil
 	}
-	return errors.Join(errs...)
+	list, err := differences(&c.state, c.e.plan.Shape(), topology.CompareOptions{AllowNonRestored: c.e.cfg.AllowNonRestored, App: c.e.cfg.App})
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return &UpgradeError{list}
 }
+
+// refuse notes at the start that the topology cannot take over, and says why, once. The instance joins all the same: while
+// another topology runs it waits.
+func (c *control) refuse(err *UpgradeError) {
+	c.refused = true
+	for _, d := range err.Differences {
+		c.e.log.Warn("incompatible with the topology in force", zap.String("operator", d.Operator), zap.String("store", d.Store),
+			zap.String("rule", d.Rule), zap.String("was", d.Was), zap.String("now", d.Now), zap.String("remedy", d.Remedy))
+	}
+}
+
+// errRestart ends an instance whose topology was refused when it started and is not any more.
+var errRestart = fmt.Errorf("tidemark: %w when this instance started, and is not any more; start it again", ErrIncompatible)
 
 // inherit returns the id of every sub-topology of the plan.
 func (c *control) inherit() (map[string]string, error) {
@@ -121,14 +133,19 @@ func (c *control) wanted() []changelog.SubTopology {
 func (c *control) inForce(members []rebalance.Member) (string, error) {
 	ctx, cancel := context.WithTimeout(c.e.admin.Context(), 10*time.Second)
 	defer cancel()
-	if err := c.raiseFormat(ctx, members); err != nil {
-		return "", err
+	if !c.refused {
+		if err := c.raiseFormat(ctx, members); err != nil {
+			return "", err
+		}
 	}
 	c.mu.Lock()
 	st := c.state.State
 	c.mu.Unlock()
 	own := c.e.plan.StateFingerprint
 	if has(members, st) {
+		if st.Fingerprint == own && !c.refused {
+			return own, c.complete(ctx)
+		}
 		return st.Fingerprint, nil
 	}
 	// Another leader may have switched since this instance started.
@@ -141,7 +158,11 @@ func (c *control) inForce(members []rebalance.Member) (string, error) {
 	if has(members, st) {
 		return st.Fingerprint, nil
 	}
-	if err := c.check(); err != nil {
+	err := c.check()
+	if err == nil && c.refused {
+		err = errRestart
+	}
+	if err != nil {
 		c.e.fail(err)
 		return "", err
 	}
@@ -223,12 +244,61 @@ func (c *control) take(ctx context.Context, own string, before *changelog.StateR
 			recs = append(recs, changelog.StoreRecordOf(storeRecord(spec)))
 		}
 	}
+	shapes, err := c.shapes()
+	if err != nil {
+		return err
+	}
+	for _, s := range shapes {
+		recs = append(recs, changelog.ShapeRecordOf(s))
+	}
 	recs = append(recs, changelog.StateRecordOf(rec))
 	if err := c.write(ctx, recs...); err != nil {
 		return err
 	}
 	c.e.log.Info("topology in force", zap.String("fingerprint", own))
 	return c.load(ctx)
+}
+
+// shapes are the records of the plan's operators with state.
+func (c *control) shapes() ([]changelog.ShapeRecord, error) {
+	s := c.e.plan.Shape().WithTasks(c.tasks)
+	var recs []changelog.ShapeRecord
+	for _, o := range s.Operators {
+		b, err := o.Append(nil)
+		if err != nil {
+			return nil, fmt.Errorf("tidemark: %w", err)
+		}
+		recs = append(recs, changelog.ShapeRecord{Operator: o.ID, Fingerprint: s.Fingerprint, Shape: b})
+	}
+	return recs, nil
+}
+
+// complete records the shapes of the topology in force if a build that knows none has put it there.
+func (c *control) complete(ctx context.Context) error {
+	shapes, err := c.shapes()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var recs []changelog.ControlRecord
+	for _, s := range shapes {
+		if c.state.Shapes[s.Operator].Fingerprint != s.Fingerprint {
+			recs = append(recs, changelog.ShapeRecordOf(s))
+		}
+	}
+	if len(recs) == 0 {
+		return nil
+	}
+	if err := c.write(ctx, recs...); err != nil {
+		return err
+	}
+	for _, r := range recs {
+		if err := c.state.Apply(r.Key, r.Value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // announce tells what the leader said that a user must know: that this instance waits, and why.
@@ -246,6 +316,9 @@ func (e *Engine) announce(a rebalance.Assignment) {
 	}
 	if !waiting {
 		e.waiting.Store(false)
+		if e.control.refused {
+			e.fail(errRestart) // nothing of it is prepared
+		}
 	}
 	var hosts []string
 	for _, h := range a.Hosts {

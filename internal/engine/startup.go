@@ -33,16 +33,24 @@ func (e *Engine) startUp(ctx context.Context) error {
 		return err
 	}
 	if err := e.control.check(); err != nil {
-		return err
+		ue, ok := errors.AsType[*UpgradeError](err)
+		if !ok {
+			return err
+		}
+		return e.waitOnly(ue, have)
 	}
 	counts, err := e.counts(have)
 	if err != nil {
+		return err
+	}
+	if err := e.control.create(ctx); err != nil {
 		return err
 	}
 	ids, err := e.control.inherit()
 	if err != nil {
 		return fmt.Errorf("tidemark: %w: %w", ErrIncompatible, err)
 	}
+	e.control.tasks = counts.Subs
 	if err := e.buildSubs(counts, ids, have); err != nil {
 		return err
 	}
@@ -50,12 +58,36 @@ func (e *Engine) startUp(ctx context.Context) error {
 	if err := e.topics(ctx, counts); err != nil {
 		return err
 	}
+	e.balance()
+	return nil
+}
+
+// balance makes the group balancer.
+func (e *Engine) balance() {
 	e.balancer = rebalance.NewBalancer(rebalance.Config{
 		Self:         e.self,
 		InForce:      e.control.inForce,
 		Format:       e.control.format,
 		OnAssignment: e.mgr.onAssignment,
 	})
+}
+
+// waitOnly prepares an instance that cannot take over: it joins with the input topics that exist, and has no tasks.
+func (e *Engine) waitOnly(err *UpgradeError, have map[string]changelog.Have) error {
+	e.control.refuse(err)
+	e.byTopic = make(map[string]*sub)
+	for _, s := range e.plan.Subs {
+		for _, src := range s.Sources {
+			if _, ok := have[src.Topic]; ok && src.Topic != "" {
+				e.byTopic[src.Topic] = nil
+			}
+		}
+	}
+	if len(e.byTopic) == 0 {
+		return err
+	}
+	e.connect()
+	e.balance()
 	return nil
 }
 

@@ -100,7 +100,8 @@ func TestF27StatelessChange(t *testing.T) {
 	})
 }
 
-// F27: a store that both topologies know must keep its codec: the start is refused, in whichever order.
+// F27: a store that both topologies know must keep its codec: the other one waits, and is refused when nobody is left
+// with the one in force.
 func TestF27OtherCodec(t *testing.T) {
 	t.Parallel()
 	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
@@ -112,8 +113,12 @@ func TestF27OtherCodec(t *testing.T) {
 			top.Stream[string, string]("in").Reduce("counts", func(x, y string) string { return x + y }).To("out")
 			return top
 		}
-		s.start("b", other(), nil, nil).refused(engine.ErrIncompatible, "counts", "int64", "string", "tidemark reset")
+		b := s.start("b", other(), nil, nil)
+		s.await("b says that it waits, and why", func() bool {
+			return b.said("waiting without tasks") > 0 && b.said("incompatible with the topology in force") == 1
+		})
 		d := a.stop()
+		b.refused(engine.ErrIncompatible, "counts", "int64", "string", "tidemark reset")
 		s.start("a", other(), d, nil).refused(engine.ErrIncompatible, "counts")
 		s.feed("in", 10, 10, 5)
 		s.start("a", counting(), d, nil)
