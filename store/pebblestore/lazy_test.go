@@ -273,7 +273,7 @@ func TestLazyFirstRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := NewMemFS()
 		db := mustOpen(t, "/origin", Options{FS: memory})
-		load(t, db, &bigRows{n: 40_000, size: 500, rng: rand.New(rand.NewPCG(1, 2))})
+		load(t, db, &bigRows{n: 20_000, size: 300, rng: rand.New(rand.NewPCG(1, 2))})
 		want := mustGet(t, db, "key12345")
 		c := upload(t, db, "/origin"+CheckpointSuffix)
 		mustClose(t, db)
@@ -291,7 +291,7 @@ func TestLazyFirstRead(t *testing.T) {
 			size += f.Size
 		}
 		t.Logf("%d tables, %d bytes: first read after %v, %d requests, %d bytes", tables, size, took, c.requests, c.bytes)
-		if c.requests > tables+4 || c.bytes > size/10 || took > 200*time.Millisecond {
+		if c.requests > tables+4 || c.bytes > size/16+4*c.chunk || took > 200*time.Millisecond {
 			t.Errorf("%d requests for %d of %d bytes, %v", c.requests, c.bytes, size, took)
 		}
 		mustClose(t, db)

@@ -37,7 +37,7 @@ func testLazyCrash(t *testing.T, seed uint64) {
 	db := mustOpenLazy(t, dir, Options{FS: fs}, l)
 	w := newTwin(t, db, rng, model)
 	partial := 0
-	for range 25 {
+	for range 15 {
 		for range rng.IntN(8) {
 			if rng.IntN(20) == 0 {
 				w.step()
@@ -101,7 +101,7 @@ func TestLazyCrashAtTheStart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 10))
 	origin := NewMemFS()
 	c, want := sample(t, origin)
-	for after := 0; ; after++ {
+	for after := 0; ; after += 1 + rng.IntN(3) {
 		base := NewMemFS()
 		n := 0
 		var crashed *FS
@@ -142,7 +142,7 @@ func TestLazyCrashAtTheEnd(t *testing.T) {
 	origin := NewMemFS()
 	c, want := sample(t, origin)
 	c.chunk = 64 << 10
-	for after := 0; ; after++ {
+	for after := 0; ; after += 1 + rng.IntN(3) {
 		crashed := crashWhileHydrating(t, c, after, rng)
 		if crashed == nil {
 			if after < 20 {

@@ -85,7 +85,7 @@ func TestLazyDamage(t *testing.T) {
 				memory := NewMemFS()
 				c, want := sample(t, memory)
 				rng := rand.New(rand.NewPCG(11, 11))
-				for n := range 6 {
+				for n := range 4 {
 					tables := c.tables()
 					victim := tables[n%len(tables)]
 					good := c.objects[victim]
