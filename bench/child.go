@@ -19,6 +19,7 @@ type child struct {
 	cmd      *exec.Cmd
 	progress chan int64        // closed when the child has closed its output
 	events   chan system.Event // as progress; nil if nobody asked for them
+	stored   []system.Stored   // what it has asked of the object store; complete when progress is closed
 }
 
 // launch says how a child is started besides its arguments.
@@ -63,10 +64,15 @@ func (c *child) read(out io.Reader) {
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if e, ok := system.ParseEvent(lines.Text()); ok && c.events != nil {
-			select {
-			case c.events <- e:
-			default:
+		if e, ok := system.ParseEvent(lines.Text()); ok {
+			if s, ok := system.ParseStored(e); ok {
+				c.stored = append(c.stored, s)
+			}
+			if c.events != nil {
+				select {
+				case c.events <- e:
+				default:
+				}
 			}
 		}
 		if text, ok := strings.CutPrefix(lines.Text(), "progress "); ok {

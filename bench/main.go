@@ -6,6 +6,7 @@
 //	go run ./bench compare   Tidemark against itself: guarantees and commit intervals
 //	go run ./bench restart   time from kill -9 and restart to the first new result
 //	go run ./bench restore   restore from the changelogs, against a bare loop
+//	go run ./bench snapshots restores from snapshots in an object store, against changelogs and disk; what they cost
 //	go run ./bench memory    peak memory of writing, standing still and restoring
 //	go run ./bench units     single mechanisms of one task, without a broker
 //	go run ./bench nexmark   queries of the Nexmark suite: go run ./bench nexmark -q q0,q5 -n 1000000
@@ -55,6 +56,8 @@ func dispatch(ctx context.Context, args []string) error {
 			return restart(ctx, args[1:])
 		case "restore":
 			return restore(ctx, args[1:])
+		case "snapshots":
+			return snapshots(ctx, args[1:])
 		case "memory":
 			return memory(ctx, args[1:])
 		case "compare":

@@ -55,6 +55,8 @@ type variant struct {
 	guarantee string        // of Tidemark; empty for exactly-once
 	endDelay  time.Duration // of Tidemark's requests that end a transaction
 	pinned    bool          // to one core
+	more      []string      // arguments of Tidemark
+	ended     func(*child)  // is told of the child that has ended
 }
 
 // measure runs one system on a loaded input.
@@ -78,6 +80,7 @@ func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int,
 		if v.endDelay > 0 {
 			args = append(args, "-end-delay", v.endDelay.String())
 		}
+		args = append(args, v.more...)
 		if b.profiles != "" {
 			args = append(args, "-cpuprofile", filepath.Join(b.profiles, s.Name+".prof"))
 		}
@@ -125,6 +128,9 @@ func (b *bench) measure(ctx context.Context, sys string, s workload.Spec, n int,
 	}
 	if err := c.stop(syscall.SIGTERM); err != nil {
 		return nil, fmt.Errorf("it did not end cleanly: %w", err)
+	}
+	if v.ended != nil {
+		v.ended(c)
 	}
 	r.Check = "ok"
 	if r.Output, err = b.verify(ctx, s, n); err != nil {

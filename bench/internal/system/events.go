@@ -17,7 +17,8 @@ import (
 //	event <unix µs> <CPU seconds so far> <kind> <fields>
 //
 // The kinds and their fields: phase (its name), task (id, state), restore (id, source, records, bytes, unix µs at
-// which the logs were known, finished), commit (worker, records).
+// which the logs were known, finished), commit (worker, records), snapshot (id, commit, bytes, of these uploaded,
+// microseconds), store (what has been asked of the object store, see Stored; when the instance runs, and at its end).
 type Event struct {
 	At     time.Time
 	CPU    float64
@@ -77,6 +78,11 @@ func printEvents(out io.Writer) tidemark.Events {
 				at = at.Add(r.Took)
 			}
 			emit(at, "restore", r.Task, r.Source, r.Records, r.Bytes, r.Seen.UnixMicro(), r.Finished)
+		},
+		Snapshot: func(s tidemark.SnapshotInfo) {
+			if s.Err == nil {
+				emit(time.Now(), "snapshot", s.Task, s.Seq, s.Bytes, s.Uploaded, s.Took.Microseconds())
+			}
 		},
 		Commit: func(c tidemark.CommitInfo) { emit(time.Now(), "commit", c.Worker, c.Records) },
 	}

@@ -30,6 +30,7 @@ type options struct {
 	endDelay                  time.Duration
 	verbose, events           bool
 	cpuProfile, memoryProfile string
+	snapshots                 snapshots
 }
 
 // Main parses the arguments of a measured system and runs until ctx ends.
@@ -50,6 +51,7 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 	f.Int64Var(&o.pause.at, "pause-at", 0, "after so many records the user's function blocks; 0: never")
 	f.DurationVar(&o.pause.last, "pause-for", time.Minute, "how long it blocks")
 	f.DurationVar(&o.endDelay, "end-delay", 0, "delay of every request that ends a transaction")
+	o.snapshots.flags(f)
 	f.BoolVar(&o.events, "events", false, "print events of the instance, see Event")
 	f.BoolVar(&o.verbose, "v", false, "log to standard error and print the phases of the start")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
@@ -70,6 +72,9 @@ func (o *options) config(out io.Writer) (tidemark.Config, error) {
 	}
 	if o.events {
 		c.Events = printEvents(out)
+	}
+	if err := o.snapshots.configure(&c, out); err != nil {
+		return c, err
 	}
 	switch o.profile {
 	case "P1":
@@ -134,7 +139,9 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	if count != nil {
 		processed = count.Load
 	}
-	if err := Serve(ctx, app, processed, o.cpuProfile, out); err != nil || o.memoryProfile == "" {
+	err = Serve(ctx, app, processed, o.cpuProfile, out)
+	o.snapshots.print(out)
+	if err != nil || o.memoryProfile == "" {
 		return err
 	}
 	return writeHeap(o.memoryProfile)

@@ -60,6 +60,9 @@ func AppendKey(b []byte, id uint64) []byte {
 // ID returns the key number of a key.
 func ID(key []byte) uint64 { return binary.BigEndian.Uint64(key[8:]) }
 
+// Time returns the time in a value, in ms.
+func Time(value []byte) int64 { return int64(binary.BigEndian.Uint64(value)) }
+
 // Seq returns the position of the record with this value.
 func Seq(value []byte) int64 { return int64(binary.BigEndian.Uint64(value[8:])) }
 
@@ -74,7 +77,7 @@ func (g *Gen) AppendValue(b []byte, r *Rec) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Time))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Seq))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Amount))
-	return g.words.text(b, uint64(r.Seq), ValueSize-24)
+	return g.words.text(b, uint64(r.Seq), g.spec.Value()-24)
 }
 
 // vocabulary is 64 words of eight letters: text of them is halved by compression, roughly as real text is.

@@ -34,7 +34,7 @@ func Load(ctx context.Context, addr string, s Spec, n int, seed uint64) error {
 	g := NewGen(s, n, seed)
 	var r Rec
 	for g.Next(&r) {
-		if cap(slab)-len(slab) < KeySize+ValueSize {
+		if cap(slab)-len(slab) < KeySize+s.Value() {
 			slab = make([]byte, 0, 1<<20)
 		}
 		k := len(slab)

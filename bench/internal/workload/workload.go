@@ -5,7 +5,7 @@
 //	key    0        8        16
 //	       | mix(id)| id     |                      id: key number; mix scatters it
 //	value  0        8        16       24                            100
-//	       | time   | seq    | amount | words, 76 bytes              |
+//	       | time   | seq    | amount | words, 76 bytes or more      |
 //
 // All integers are 64 bits, big-endian; time is in ms and is also the record's timestamp.
 package workload
@@ -20,7 +20,7 @@ import (
 const (
 	Partitions = 4
 	KeySize    = 16
-	ValueSize  = 100
+	ValueSize  = 100 // unless the workload says otherwise
 
 	// Base is the event time of the first record, 2026-01-01T00:00Z: the same whenever the input is made.
 	Base int64 = 1767225600000
@@ -41,6 +41,7 @@ type Spec struct {
 	Zipf float64 // skew of the keys, 0 for uniform
 	Span int64   // event time the input covers, ms
 	Fill bool    // every key once, in order of the key numbers, before any comes again
+	Size int     // bytes of a value, at least 24; 0: ValueSize
 }
 
 func all() []Spec {
@@ -74,6 +75,14 @@ func Find(name string) (Spec, error) {
 		return Spec{}, fmt.Errorf("workload: no workload %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
 	return specs[i], nil
+}
+
+// Value returns the bytes of a value.
+func (s Spec) Value() int {
+	if s.Size == 0 {
+		return ValueSize
+	}
+	return s.Size
 }
 
 // Input returns the name of the input topic.
