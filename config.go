@@ -180,8 +180,8 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-// engine translates the configuration for the engine.
-func (c *Config) engine(s *stores) engine.Config {
+// client returns the options of every Kafka client.
+func (c *Config) client() []kgo.Opt {
 	opts := append([]kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...), kgo.ClientID("tidemark-" + c.App), kgo.MetadataMinAge(metadataMinAge),
 	}, c.Kafka.Opts...)
@@ -191,8 +191,13 @@ func (c *Config) engine(s *stores) engine.Config {
 	if len(c.Kafka.SASL) > 0 {
 		opts = append(opts, kgo.SASL(c.Kafka.SASL...))
 	}
+	return opts
+}
+
+// engine translates the configuration for the engine.
+func (c *Config) engine(s *stores) engine.Config {
 	return engine.Config{
-		App: c.App, AllowNonRestored: c.AllowNonRestored, Client: opts, Workers: c.Workers, Guarantee: c.Guarantee,
+		App: c.App, AllowNonRestored: c.AllowNonRestored, Client: c.client(), Workers: c.Workers, Guarantee: c.Guarantee,
 		OnError: c.OnError, OnOffsets: c.OnOffsetsChanged, StartAt: c.StartAt, Static: c.InstanceID,
 		Endpoint: c.Endpoint, Rack: c.Rack, Replicas: c.ReplicationFactor,
 		CommitInterval: c.CommitInterval, OverlayBytes: c.MaxUncommittedBytes, QueueBytes: c.FetchBufferBytes,

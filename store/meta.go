@@ -57,7 +57,10 @@ func (c *catalog) append(dst []byte) []byte {
 var errCatalog = errors.New("bad list of stores")
 
 func parseCatalog(b []byte) (catalog, error) {
-	if len(b) == 0 || b[0] != catalogVersion {
+	if len(b) > 0 && b[0] != catalogVersion {
+		return catalog{}, fmt.Errorf("%w: its version is %d, this build reads %d", errCatalog, b[0], catalogVersion)
+	}
+	if len(b) == 0 {
 		return catalog{}, errCatalog
 	}
 	r := reader{b: b[1:]}

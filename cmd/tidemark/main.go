@@ -1,5 +1,6 @@
 // Command tidemark looks after Tidemark apps from outside.
 //
+//	tidemark check --app ID --brokers HOST:PORT --shape FILE [--allow-non-restored OPERATOR,…]
 //	tidemark reset --app ID --brokers HOST:PORT [--state DIR] [--yes]
 //
 // It holds no logic of its own: each command is a thin shell around a package.
@@ -7,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,7 +20,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := root().ExecuteContext(ctx); err != nil {
+	err := root().ExecuteContext(ctx)
+	if errors.Is(err, errIncompatible) {
+		os.Exit(incompatibleStatus)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "tidemark:", err)
 		os.Exit(1)
 	}
@@ -31,6 +37,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(resetCommand())
+	cmd.AddCommand(checkCommand(), resetCommand())
 	return cmd
 }

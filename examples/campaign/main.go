@@ -27,6 +27,7 @@ type options struct {
 	early   time.Duration
 	check   bool
 	log     bool
+	shape   bool
 }
 
 func main() {
@@ -39,10 +40,15 @@ func main() {
 	flag.DurationVar(&o.early, "early", 10*time.Second, "time between two panes of a minute that is not over")
 	flag.BoolVar(&o.check, "check", false, "at the end, count the whole input again and compare")
 	flag.BoolVar(&o.log, "log", false, "write the log of the instances to standard error")
+	flag.BoolVar(&o.shape, "shape", false, "print what the app's state depends on, for the command tidemark check, and end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o, os.Stdout); err != nil {
+	do := run
+	if o.shape {
+		do = printShape
+	}
+	if err := do(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "campaign:", err)
 		os.Exit(1)
 	}
@@ -54,6 +60,15 @@ func defaultDir() string {
 		base = os.TempDir()
 	}
 	return filepath.Join(base, "tidemark-campaign-minutes")
+}
+
+// printShape writes the shape of the topology as JSON.
+func printShape(_ context.Context, o options, out *os.File) error {
+	plan, err := campaignMetrics(o.early).Build()
+	if err != nil {
+		return err
+	}
+	return plan.Shape().WriteJSON(out)
 }
 
 func run(ctx context.Context, o options, out *os.File) error {
