@@ -32,7 +32,7 @@ func (e *Engine) commitOffsets(ctx context.Context, f *flight) landing {
 	}
 	member, generation, ok := e.source.metadata()
 	for second := false; ; second = true {
-		if f.lost() != nil {
+		if f.lost(member) != nil {
 			return landing{outcome: aborted, cause: "lease lost", err: errLeaseLost, prod: f.prod}
 		}
 		if !ok {

@@ -518,10 +518,10 @@ func (f *flight) offsets() ([]offsetCommit, error) {
 	return out, nil
 }
 
-// lost reports a task of the flight whose lease is gone.
-func (f *flight) lost() *task {
+// lost reports a task of the flight that a member may not commit: its lease is gone, or is another member's.
+func (f *flight) lost(member string) *task {
 	for _, ft := range f.tasks {
-		if ft.task.lease.lost() {
+		if ft.task.lease.lost() || member != "" && ft.task.lease.member != member {
 			return ft.task
 		}
 	}
@@ -539,7 +539,7 @@ func (e *Engine) sendOffsets(ctx context.Context, f *flight) (cause string, err 
 	member, generation, ok := e.source.metadata()
 	for second := false; ; second = true {
 		e.cfg.CrashPoint(K4b)
-		if t := f.lost(); t != nil {
+		if t := f.lost(member); t != nil {
 			return "lease lost", fmt.Errorf("task %s: %w", t, errLeaseLost)
 		}
 		if !ok {
@@ -563,7 +563,7 @@ func (e *Engine) awaitGeneration(ctx context.Context, f *flight, old int32) (str
 	deadline := e.cfg.Clock.Now().Add(e.cfg.SessionTimeout)
 	for {
 		member, generation, ok := e.source.metadata()
-		if ok && generation != old || f.lost() != nil || e.cfg.Clock.Now().After(deadline) {
+		if ok && generation != old || f.lost(member) != nil || e.cfg.Clock.Now().After(deadline) {
 			return member, generation, ok
 		}
 		select {

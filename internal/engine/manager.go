@@ -127,6 +127,7 @@ func (m *manager) onAssigned(_ context.Context, cl *kgo.Client, added map[string
 			}
 		}
 	}
+	fresh = append(fresh, m.replaceForeign(cl)...)
 	for _, t := range fresh {
 		m.e.source.add(cl, t.inputs)
 		m.open(t)
@@ -134,6 +135,29 @@ func (m *manager) onAssigned(_ context.Context, cl *kgo.Client, added map[string
 	if len(m.tasks) == 0 && m.heard != nil && len(m.heard.Waiting) == 0 {
 		m.e.becameReady()
 	}
+}
+
+// replaceForeign gives up the tasks that an earlier member of this instance was given, and returns new ones in their place:
+// the assignment is of a new member. The manager's lock is held.
+func (m *manager) replaceForeign(cl *kgo.Client) (fresh []*task) {
+	member, _, _ := m.e.source.metadata()
+	for id, t := range m.tasks {
+		if t.lease.member == member {
+			continue
+		}
+		m.e.log.Info("task is opened anew: the group had dropped this instance", zap.Stringer("task", id))
+		t.lease.giveUp()
+		if TaskState(t.phase.Load()) == Opening {
+			t.cancel()
+		}
+		m.e.source.remove(cl, t.inputs)
+		t.worker.signal()
+		u := m.newTask(t.sub, id)
+		m.tasks[id] = u
+		m.closing[id] = t.closed
+		fresh = append(fresh, u)
+	}
+	return fresh
 }
 
 // complete says whether all partitions of a task are ours.
@@ -166,6 +190,7 @@ func (m *manager) newTask(s *sub, id processor.TaskID) *task {
 		m.e.stateful.Add(1)
 	}
 	t := &task{id: id, sub: s, worker: m.e.workers[best], closed: make(chan struct{})}
+	t.lease.member, _, _ = m.e.source.metadata()
 	t.out.task = t
 	for i, topic := range s.sources {
 		if id.Partition >= s.partitions[i] {
@@ -372,6 +397,7 @@ func (m *manager) reopen(t *task) {
 		return
 	}
 	u := m.newTask(t.sub, t.id)
+	u.lease.member = t.lease.member
 	m.tasks[t.id] = u
 	m.closing[t.id] = t.closed
 	t.lease.giveUp()

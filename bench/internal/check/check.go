@@ -39,6 +39,9 @@ func New(s workload.Spec, n int, seed uint64) (Checker, error) {
 		}
 		return c, nil
 	}
+	if s.Windows() > 0 {
+		return newHops(s, n, g), nil
+	}
 	return nil, fmt.Errorf("check: no checker for %s", s.Name)
 }
 

@@ -28,6 +28,9 @@ func right(t *testing.T, name string) (workload.Spec, []pair) {
 		counts[string(key)]++
 		out = append(out, pair{key, binary.BigEndian.AppendUint64(nil, uint64(counts[string(key)]))})
 	}
+	if s.Windows() > 0 {
+		return s, panes(s, g)
+	}
 	for g.Next(&r) {
 		switch name {
 		case "W1":
@@ -42,6 +45,24 @@ func right(t *testing.T, name string) (workload.Spec, []pair) {
 		}
 	}
 	return s, out
+}
+
+// panes adds every record to every window it belongs to. It leaves out the windows that end in the last moments.
+func panes(s workload.Spec, g *workload.Gen) (out []pair) {
+	count := map[string]int64{}
+	var r workload.Rec
+	for g.Next(&r) {
+		for i := range s.Windows() {
+			end := (r.Time/workload.Hop + 1 + i) * workload.Hop
+			count[string(binary.BigEndian.AppendUint64(workload.AppendKey(nil, r.ID), uint64(end)))]++
+		}
+	}
+	for key, n := range count {
+		if end := int64(binary.BigEndian.Uint64([]byte(key)[workload.KeySize:])); end <= workload.Base+s.Span-12*workload.Hop {
+			out = append(out, pair{[]byte(key), binary.BigEndian.AppendUint64(nil, uint64(n))})
+		}
+	}
+	return out
 }
 
 func judge(t *testing.T, s workload.Spec, records []pair) error {
@@ -59,7 +80,7 @@ func judge(t *testing.T, s workload.Spec, records []pair) error {
 }
 
 func TestCheckers(t *testing.T) {
-	for _, name := range []string{"W1", "W2", "W2Z", "W6"} {
+	for _, name := range []string{"W1", "W2", "W2Z", "W6", "H10"} {
 		s, out := right(t, name)
 		if err := judge(t, s, out); err != nil {
 			t.Errorf("%s: correct output: %v", name, err)

@@ -40,7 +40,7 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 	f.StringVar(&o.bootstrap, "bootstrap", "127.0.0.1:9092", "broker address")
 	f.StringVar(&o.group, "group", "bench", "application id")
 	f.StringVar(&o.state, "state", "", "state directory; empty keeps state in memory")
-	f.StringVar(&o.workload, "w", "W1", "workload: W1, W2, W2Z, W3, W5, W6, W10 or STATE")
+	f.StringVar(&o.workload, "w", "W1", "workload: W1, W2, W2Z, W3, W5, W6, W10, H10, H600 or STATE")
 	f.StringVar(&o.profile, "p", "P3", "P1: at-least-once, 30 s commits; P2: at-least-once, 1 s; P3: exactly-once, 100 ms")
 	f.Int64Var(&o.cache, "cache", 0, "bytes of memory for state, 0 for the default")
 	f.IntVar(&o.commitMs, "commit-ms", 0, "commit interval, 0 for the profile's")

@@ -18,7 +18,7 @@ import (
 // fed to a new checker after every poll until it is satisfied.
 func TestWorkloads(t *testing.T) {
 	const n, seed = 3000, 5
-	for _, name := range []string{"W1", "W2", "W2Z", "W6"} {
+	for _, name := range []string{"W1", "W2", "W2Z", "W6", "H10"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, err := workload.Find(name)

@@ -35,6 +35,12 @@ func build(app string, s workload.Spec, p *pause) (t *topology.Topology, count *
 			Window(window.Session(sessionGap), window.AllowedLateness(2*time.Minute), window.Early(window.EachElement()), window.OnTime(window.IfNew)).
 			Aggregate("sessions", topology.Fold(pair.add).Merge(pair.merge), topology.ValueCodec[pair](pairCodec{})).
 			To(s.Output(), topology.PaneKey(sessionKey))
+	case "H10", "H600":
+		const hop = workload.Hop * time.Millisecond
+		in.Timestamps(nil, watermark.Ascending()).
+			Window(window.Hopping(time.Duration(s.Windows())*hop, hop)).
+			Count("hops").
+			To(s.Output(), topology.PaneKey(hoppingKey))
 	case "STATE":
 		in.Reduce("rows", func(_, v []byte) []byte { return v }).To(s.Output())
 	case "W6":

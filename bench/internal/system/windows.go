@@ -18,6 +18,11 @@ func sessionKey(dst, key []byte, w window.Bounds) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(w.End-sessionGap.Milliseconds()))
 }
 
+// hoppingKey is the output key of H10 and H600: key and end of the window.
+func hoppingKey(dst, key []byte, w window.Bounds) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, key...), uint64(w.End))
+}
+
 // stats is the aggregate of W3.
 type stats struct{ count, sum, min, max int64 }
 

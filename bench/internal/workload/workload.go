@@ -32,6 +32,20 @@ const (
 	Categories = 1_000   // second grouping: item mod Categories
 )
 
+// Hop is how far the windows of H10 and H600 are apart, in ms.
+const Hop = 1000
+
+// Windows is how many windows a record of H10 and H600 belongs to, 0 for other workloads.
+func (s Spec) Windows() int64 {
+	switch s.Name {
+	case "H10":
+		return 10
+	case "H600":
+		return 600
+	}
+	return 0
+}
+
 // Spec is one workload.
 type Spec struct {
 	Name string
@@ -53,6 +67,8 @@ func all() []Spec {
 		{Name: "W3", What: "count, sum, min, max per key and minute, final result", N: 5_000_000, Keys: 100_000, Zipf: 1.1, Span: twentyMinutes},
 		{Name: "W5", What: "count and sum per session of a user, every update", N: 2_500_000, Keys: 50_000, Span: 3 * twentyMinutes / 2},
 		{Name: "W6", What: "re-key and count per item, re-key and sum per category", N: 2_500_000, Keys: 1_000_000, Span: twentyMinutes},
+		{Name: "H10", What: "count per key in windows of 10 s that hop by 1 s, final result", N: 5_000_000, Keys: 1000, Span: 1_000_000},
+		{Name: "H600", What: "count per key in windows of 600 s that hop by 1 s, final result", N: 5_000_000, Keys: 1000, Span: 1_000_000},
 		{Name: "STATE", What: "keep the last value of every key", N: 1_000_000, Keys: 1_000_000, Span: twentyMinutes, Fill: true},
 		{Name: "W10", What: "W1 with paced input, for latency", Keys: 1_000_000},
 	}

@@ -25,10 +25,14 @@ func alone() []Mutant {
 		{Name: "seq-only", What: "an unknown outcome is judged by seq without the writer", Scene: "unknown-zombie", Edits: []Edit{
 			{resolve, "md.Seq != ft.seq || md.Writer != f.prod.writer", "md.Seq != ft.seq"}}},
 		{Name: "lease-first", What: "the lease is checked before the metadata is read", Scene: "stale-lease", Edits: []Edit{
-			{commit, "		e.cfg.CrashPoint(K4b)\n		if t := f.lost(); t != nil {\n			return \"lease lost\", fmt.Errorf(\"task %s: %w\", t, errLeaseLost)\n		}\n",
-				"		if t := f.lost(); t != nil {\n			return \"lease lost\", fmt.Errorf(\"task %s: %w\", t, errLeaseLost)\n		}\n		e.cfg.CrashPoint(K4b)\n		member, generation, ok = e.source.metadata()\n"}}},
+			{commit, "		e.cfg.CrashPoint(K4b)\n		if t := f.lost(member); t != nil {\n			return \"lease lost\", fmt.Errorf(\"task %s: %w\", t, errLeaseLost)\n		}\n",
+				"		if t := f.lost(member); t != nil {\n			return \"lease lost\", fmt.Errorf(\"task %s: %w\", t, errLeaseLost)\n		}\n		e.cfg.CrashPoint(K4b)\n		member, generation, ok = e.source.metadata()\n"}}},
 		{Name: "no-lease", What: "the lease is not checked", Scene: "stale-flush", Edits: []Edit{
-			{commit, "		if t := f.lost(); t != nil {\n			return \"lease lost\"", "		if t := f.lost(); t != nil && false {\n			return \"lease lost\""}}},
+			{commit, "		if t := f.lost(member); t != nil {\n			return \"lease lost\"", "		if t := f.lost(member); t != nil && false {\n			return \"lease lost\""}}},
+		{Name: "any-member", What: "a lease holds for another member of the same instance", Scene: "rejoined", Edits: []Edit{
+			{commit, "ft.task.lease.lost() || member != \"\" && ft.task.lease.member != member", "ft.task.lease.lost()"}}},
+		{Name: "offsets-only", What: "the group's offsets alone say that a commit was not made", Scene: "stale-coordinator", Edits: []Edit{
+			{resolve, "return e.recorded(ctx, f)", "return aborted, nil"}}},
 		{Name: "empty-member", What: "offsets are sent for an empty member, which the broker does not check", Scene: "lost-callback", Edits: []Edit{
 			{"internal/engine/offsets.go", "	req.MemberID, req.Generation = member, generation\n	if e.cfg.Static != \"\" {\n		req.InstanceID = kmsg.StringPtr(e.cfg.Static)\n	}\n	index := make(map[string]int)\n	for _, c := range commits {\n		i, ok := index[c.topic]\n		if !ok {\n			i = len(req.Topics)\n			index[c.topic] = i\n			t := kmsg.NewTxnOffsetCommitRequestTopic()",
 				"	req.MemberID, req.Generation = \"\", -1\n	index := make(map[string]int)\n	for _, c := range commits {\n		i, ok := index[c.topic]\n		if !ok {\n			i = len(req.Topics)\n			index[c.topic] = i\n			t := kmsg.NewTxnOffsetCommitRequestTopic()"}}},

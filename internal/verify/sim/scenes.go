@@ -27,6 +27,7 @@ func Scenes() []Scene {
 		{"lost-apply", "the lease is lost while a transaction has an unknown outcome, and it was aborted", lostApply},
 		{"unknown-zombie", "an outcome is unknown, and another owner has made the commit of the same number", unknownZombie},
 		{"purged-zombie", "what an instance without its group rewinds to is purged, and nobody tells it the group's offsets", purgedZombie},
+		{"rejoined", "the group drops an instance that is joining, which then joins under another member id with all it had", rejoined},
 		{"stale-coordinator", "a commit whose outcome is unknown was made, and the coordinator shows the offsets of the one before", staleCoordinator},
 		{"stale-flush", "a flush ends when the instance is a member again, but of others' partitions", staleAt(engine.K4)},
 		{"stale-lease", "the partition is lost between the two looks of step 4", staleAt(engine.K4b)},
@@ -158,6 +159,34 @@ func purgedZombie(w *World) {
 	}
 	on.Store(false)
 	w.Sleep(3 * Session)
+}
+
+// rejoined holds back the JoinGroup of a for so long that the group drops it and b commits its partitions. The answer makes
+// a join anew, as a new member, and until the assignment comes it goes on with the partitions it had.
+func rejoined(w *World) {
+	a := w.start("a", nil)
+	w.warm()
+	var hold atomic.Bool
+	hold.Store(true)
+	w.Judge(func(r embedded.Request) embedded.Verdict {
+		switch {
+		case !hold.Load() || r.Client != a.Group():
+		case r.Key == kmsg.JoinGroup.Int16():
+			hold.Store(false)
+			return embedded.Verdict{Delay: 3 * Session}
+		}
+		if r.Client == a.Group() && r.Key == kmsg.SyncGroup.Int16() {
+			return embedded.Verdict{Delay: Session / 4}
+		}
+		return embedded.Verdict{}
+	})
+	w.start("b", nil)
+	for range 16 {
+		w.Produce(15)
+		w.Sleep(Session / 4)
+	}
+	w.Judge(nil)
+	w.Produce(30)
 }
 
 // staleCoordinator loses the answer to a commit and has the coordinator show the offsets of before: first to the instance
