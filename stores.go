@@ -61,6 +61,7 @@ func newStores(c *Config) *stores {
 	})
 	s.tasks = taskstore.New(taskstore.Options{
 		Path: s.dir, FS: s.fs, Shared: s.shared, Logger: logger{s.log.Sugar()}, BackgroundRate: c.Snapshots.rate(),
+		Quiet: c.Snapshots.Store != nil, // the engine settles them
 	})
 	return s
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/rebalance"
+	"github.com/tidemark/tidemark/store"
 )
 
 // manager turns assignments into tasks. Its callbacks run on the group client's goroutine; each task opens on
@@ -267,13 +268,23 @@ func (m *manager) running(t *task) {
 	m.e.taskEvent(t, Running)
 	m.mu.Lock()
 	all := true
+	var bases []store.DB
 	for _, u := range m.tasks {
 		all = all && TaskState(u.phase.Load()) == Running
+		if all && u.base != nil {
+			bases = append(bases, u.base)
+		}
 	}
 	m.mu.Unlock()
-	if all {
-		m.e.becameReady()
+	if !all {
+		return
 	}
+	if s := m.e.cfg.Snapshots; s != nil {
+		for _, db := range bases {
+			s.Dir.Settle(db)
+		}
+	}
+	m.e.becameReady()
 }
 
 // onRevoked gives partitions up: the workers commit or abort the tasks, the leases end, and only then does the

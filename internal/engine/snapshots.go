@@ -58,6 +58,9 @@ type Copier interface {
 	Missing(id processor.TaskID) (key string, ok bool, err error)
 	// Hydration returns how much of a lazily opened database is here, in bytes.
 	Hydration(db store.DB) (have, total int64)
+	// Settle is called, by any goroutine, when nobody waits for a restore any more: what the database does in the background
+	// may have been put off until then.
+	Settle(db store.DB)
 }
 
 func (s *Snapshots) setDefaults() {

@@ -18,6 +18,8 @@ type Options struct {
 	FS *pebblestore.FS
 	// Shared is what the databases have in common. Default: each has its own.
 	Shared *pebblestore.Shared
+	// Quiet puts off what databases do in the background until Settle.
+	Quiet bool
 	// Logger takes Pebble's messages. Default: none.
 	Logger pebblestore.Logger
 	// BackgroundRate bounds how fast a lazily opened database fetches what nobody waits for, in bytes per second. Default: no
@@ -40,7 +42,7 @@ func (d *Dir) Path(id processor.TaskID) string {
 }
 
 func (d *Dir) options() pebblestore.Options {
-	return pebblestore.Options{Shared: d.o.Shared, FS: d.o.FS, Logger: d.o.Logger}
+	return pebblestore.Options{Shared: d.o.Shared, FS: d.o.FS, Logger: d.o.Logger, Quiet: d.o.Quiet}
 }
 
 // Open opens the database of a task. The error wraps store.ErrHydrating if files of a snapshot are missing: see Lazy.

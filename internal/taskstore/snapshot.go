@@ -81,6 +81,9 @@ func (d *Dir) Missing(id processor.TaskID) (string, bool, error) {
 // Hydration returns how much of a lazily opened database is here, in bytes.
 func (d *Dir) Hydration(db store.DB) (have, total int64) { return db.(*pebblestore.DB).Hydration() }
 
+// Settle lets an open database do what was put off.
+func (d *Dir) Settle(db store.DB) { db.(*pebblestore.DB).Settle() }
+
 // Sweep removes what a crash has left of checkpoints and restores. No task may be open.
 func (d *Dir) Sweep() error {
 	subs, err := d.o.FS.List(d.o.Path)

@@ -49,6 +49,10 @@ type Options struct {
 	// store.ErrCorrupt. It is called by any goroutine, possibly inside a call of the DB, and must neither block nor call
 	// the DB. Default: nobody is told; the next call of the DB returns the error.
 	OnFatal func(error)
+	// Quiet puts off compactions, and the background fetches of OpenLazy, until Settle is called: they would take processor
+	// and network from a restore. Compactions begin anyway after eight Loads, the fetches after ten seconds; an incomplete
+	// database does not compact before it is complete, or eight Loads. Default: nothing is put off.
+	Quiet bool
 	// Shared holds the resources that databases have in common. Default: resources of its own.
 	Shared *Shared
 }
@@ -71,6 +75,10 @@ type DB struct {
 	unflushed int64 // bytes applied since the last flush
 	runs      int   // loaded so far: names files
 
+	settle  sync.Once
+	settled chan struct{} // closed by Settle
+	loads   atomic.Int32  // runs loaded since it was opened, if it is quiet
+
 	lazy  *lazy // nil if Open has opened it
 	calls calls
 
@@ -87,7 +95,7 @@ var _ store.DB = (*DB)(nil)
 func Open(dir string, o Options) (*DB, error) { return openDB(dir, o, nil) }
 
 func openDB(dir string, o Options, l *Lazy) (*DB, error) {
-	d := &DB{o: o, failed: make(chan struct{}, 1)}
+	d := &DB{o: o, failed: make(chan struct{}, 1), settled: make(chan struct{})}
 	if d.o.Shared == nil {
 		d.own = NewShared(SharedOptions{FS: o.FS})
 		d.o.Shared = d.own
@@ -159,7 +167,7 @@ func (d *DB) options() *pebble.Options {
 		MemTableSize:                memTableSize,
 		MemTableStopWritesThreshold: 8, // Apply bounds what is unflushed by itself, see write.go
 	}
-	d.place = s.limiter.member(func() bool { return d.gate.shut.Load() || d.closed.Load() })
+	d.place = s.limiter.member(func() bool { return d.gate.shut.Load() || d.closed.Load() || d.held() })
 	o.Experimental.CompactionScheduler = d.place
 	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy { return pebble.ValueSeparationPolicy{} }
 	compression := sstable.SnappyCompression

@@ -122,6 +122,7 @@ func (l *lazy) start() error {
 
 // run ends when all files are here, or the database is closed or unusable.
 func (l *lazy) run() {
+	l.await()
 	var wg sync.WaitGroup
 	for range l.o.Parallel {
 		wg.Go(l.work)
@@ -134,6 +135,7 @@ func (l *lazy) run() {
 		}
 		l.trouble(err)
 	}
+	l.d.place.l.grant()
 	switch fatal := l.d.fatal.Load(); {
 	case l.o.OnHydrated == nil:
 	case fatal != nil:

@@ -23,7 +23,7 @@ type limiter struct {
 // held while one of its databases is called, except for GetAllowedWithoutPermission.
 type member struct {
 	l       *limiter
-	dead    func() bool // a database that is unusable would repeat a failing compaction without a pause
+	barred  func() bool // a database that is unusable would repeat a failing compaction without a pause; a quiet one waits
 	db      pebble.DBForCompaction
 	running int
 	parked  int // of running
@@ -37,7 +37,7 @@ func newLimiter(limit int) *limiter {
 	return l
 }
 
-func (l *limiter) member(dead func() bool) *member { return &member{l: l, dead: dead} }
+func (l *limiter) member(barred func() bool) *member { return &member{l: l, barred: barred} }
 
 // Register is called once, when the database has been opened.
 func (m *member) Register(_ int, db pebble.DBForCompaction) {
@@ -71,7 +71,7 @@ func (m *member) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 }
 
 func (m *member) reserve() bool {
-	if m.gone || m.dead() || m.l.running >= m.l.limit || m.running >= m.db.GetAllowedWithoutPermission() {
+	if m.gone || m.barred() || m.l.running >= m.l.limit || m.running >= m.db.GetAllowedWithoutPermission() {
 		return false
 	}
 	m.l.running++

@@ -40,6 +40,7 @@ func (d *DB) Load(r store.Run) error {
 		}
 		return err
 	}
+	d.loaded()
 	return nil
 }
 
