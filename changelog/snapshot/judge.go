@@ -35,6 +35,7 @@ type Facts struct {
 	// Fingerprint is that of the topology's state. Empty: any will do, stores are judged one by one.
 	Fingerprint string
 	// Stores are those the task declares. One the manifest lacks is restored from its changelog, one it has beyond them is dropped.
+	// One whose rows can be read in several forms is there once for each, the present one first.
 	Stores []Store
 	// TopicIDs are the ids of the topics as they are now.
 	TopicIDs map[string][16]byte
@@ -74,11 +75,11 @@ func judgeFormat(m *Manifest, f Facts) string {
 
 func judgeStores(m *Manifest, f Facts) string {
 	for _, have := range m.Stores {
-		for _, want := range f.Stores {
-			if have.ID == want.ID && have != want {
-				return fmt.Sprintf("its store %s is %s %q to %q, declared as %s %q to %q", have.ID,
-					have.Kind, have.KeySchema, have.ValueSchema, want.Kind, want.KeySchema, want.ValueSchema)
-			}
+		at := slices.IndexFunc(f.Stores, func(s Store) bool { return s.ID == have.ID })
+		if at >= 0 && !slices.Contains(f.Stores, have) {
+			want := f.Stores[at]
+			return fmt.Sprintf("its store %s is %s %q to %q, declared as %s %q to %q", have.ID,
+				have.Kind, have.KeySchema, have.ValueSchema, want.Kind, want.KeySchema, want.ValueSchema)
 		}
 	}
 	return ""

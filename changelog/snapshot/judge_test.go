@@ -46,6 +46,14 @@ func TestJudge(t *testing.T) {
 		{"other kind", func(_ *Manifest, f *Facts) { f.Stores[0].Kind = "versioned" }, "store count is key-value"},
 		{"other key schema", func(_ *Manifest, f *Facts) { f.Stores[1].KeySchema = "int64" }, "store panes is window"},
 		{"other value schema", func(m *Manifest, _ *Facts) { m.Stores[0].ValueSchema = "int32" }, "store count is"},
+		{"a value schema that can be read too", func(m *Manifest, f *Facts) {
+			m.Stores[0].ValueSchema = "int32"
+			f.Stores = append(f.Stores, Store{"count", "key-value", "string", "int32"})
+		}, ""},
+		{"a value schema that can be read too, with another key", func(m *Manifest, f *Facts) {
+			m.Stores[0].KeySchema = "int32"
+			f.Stores = append(f.Stores, Store{"count", "key-value", "string", "int32"})
+		}, "store count is"},
 		{"a store removed", func(_ *Manifest, f *Facts) { f.Stores, f.Logs = f.Stores[:1], f.Logs[:1] }, ""},
 		{"a store new", func(m *Manifest, _ *Facts) { m.Stores, m.Ends = m.Stores[:1], m.Ends[:1] }, ""},
 		{"a store in another order", func(_ *Manifest, f *Facts) { f.Stores[0], f.Stores[1] = f.Stores[1], f.Stores[0] }, ""},

@@ -290,7 +290,7 @@ func (e *Engine) loadManifest(ctx context.Context, ref snapshot.Ref) (*snapshot.
 func (e *Engine) facts(t *task, s *sight, begins []begin) snapshot.Facts {
 	f := snapshot.Facts{
 		Task: e.snapshotTask(t), Seq: s.progress.Seq, Now: e.cfg.Clock.Now().UnixMilli(), Retention: changelog.DeleteRetention,
-		Markers: e.markers(), Format: e.cfg.Snapshots.Format, Stores: t.snapshotStores(), TopicIDs: t.sub.topicIDs,
+		Markers: e.markers(), Format: e.cfg.Snapshots.Format, Stores: t.readableStores(), TopicIDs: t.sub.topicIDs,
 	}
 	for i, c := range t.sub.changelogs {
 		b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]

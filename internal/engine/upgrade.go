@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tidemark/tidemark/changelog"
+	"github.com/tidemark/tidemark/changelog/snapshot"
 	"github.com/tidemark/tidemark/topology"
 )
 
@@ -100,6 +101,20 @@ func CountTasks(ctx context.Context, plan *topology.Plan, c CheckConfig) (map[st
 		return nil, nil // what is missing or does not fit is reported at the start, not by a comparison
 	}
 	return n.Subs, nil
+}
+
+// readableStores are the stores of a task in every form that it can read.
+func (t *task) readableStores() []snapshot.Store {
+	list := t.snapshotStores()
+	for _, spec := range t.sub.Stores {
+		r := storeRecord(spec)
+		for _, schema := range spec.Older {
+			if !spec.Derived {
+				list = append(list, snapshot.Store{ID: r.ID, Kind: r.Kind, KeySchema: r.KeySchema, ValueSchema: schema})
+			}
+		}
+	}
+	return list
 }
 
 // readControl folds a control topic that exists.

@@ -149,7 +149,13 @@ func TestUpgradeMissingOperator(t *testing.T) {
 			return top
 		}
 		s.start("a", other(), d, nil).refused(engine.ErrIncompatible, "operator last: value schema: was string, now int64")
-		s.start("a", counting(), d, nil)
+		// It is not missed again by who adds something else.
+		more := func() *topology.Topology {
+			top := counting()
+			top.Stream[string, string]("in").Reduce("first", func(v, _ string) string { return v })
+			return top
+		}
+		a = s.start("a", more(), d, nil)
 		s.feed("in", 200, 100, 10)
 		s.counts("out", 300, 10)
 	})
@@ -191,11 +197,15 @@ func TestUpgradeFromBuildWithoutShapes(t *testing.T) {
 			return value
 		}
 		shape := last()
-		s.send(rec{topic: "app-control", key: []byte("shape/counts")})
+		s.send(rec{topic: "app-control", key: []byte("shape/counts")}, rec{topic: "app-control", key: []byte("format/userdata")})
 		if shape == nil || last() != nil {
 			t.Fatal("no shape to remove")
 		}
+		topics := s.topics()
 		s.start("a", reducing(), d, nil).refused(engine.ErrIncompatible, "counts: value schema: was int64, now string")
+		if d := cmp.Diff(topics, s.topics()); d != "" {
+			t.Errorf("topics before it was refused, and now:\n%s", d)
+		}
 		a = s.start("a", counting(), d, nil)
 		a.awaitTasks(2)
 		if !bytes.Equal(last(), shape) {
