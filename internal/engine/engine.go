@@ -233,6 +233,11 @@ func (e *Engine) shutDown(hard context.Context, stop context.CancelFunc, loopEnd
 	case <-e.cfg.Clock.After(drainLimit):
 		e.log.Warn("last commits did not finish in time, they are given up", zap.Duration("limit", drainLimit))
 		stop()
+		for _, t := range e.mgr.snapshot() {
+			if cut := t.kept.cut.Load(); cut != nil {
+				(*cut)()
+			}
+		}
 		<-drained
 	}
 	e.mgr.wait()

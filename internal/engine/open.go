@@ -273,6 +273,7 @@ func (e *Engine) firstStart(ctx context.Context, t *task, s *sight) error {
 		t.ends[i] = p.Target
 	}
 	t.seq, t.first = 0, true
+	t.kept.begun = e.cfg.Clock.Now()
 	for _, in := range t.inputs {
 		b := s.bounds[changelog.TopicPartition{Topic: in.topic, Partition: in.partition}]
 		in.position = b.Start

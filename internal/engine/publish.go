@@ -30,6 +30,7 @@ type keeping struct {
 	changed  int64          // bytes of changelog since the last one was begun
 	begun    time.Time      // the last one, or the life of the task
 	busy     atomic.Bool    // one is on its way, from step 1 to the end of step 3
+	again    atomic.Bool    // the last one has failed
 	done     atomic.Pointer[published]
 	lost     []byte                        // a section this build cannot read is carried along
 	memo     *snapshot.Memo                // of the database that is open
@@ -39,6 +40,7 @@ type keeping struct {
 	failures int                           // in a row; whoever has set busy
 	newest   atomic.Int64                  // when the newest one was made, ms; 0: there is none
 	missing  atomic.Pointer[func() int64]  // bytes still to be fetched, while it hydrates
+	cut      atomic.Pointer[func()]        // closes the database that hydrates: ends what waits for the object store
 }
 
 // snapshotting is a snapshot in its steps 1 and 2.
@@ -73,6 +75,9 @@ func (w *worker) snapshotDue(t *task, now time.Time) bool {
 func (w *worker) snapshotTick(t *task, now time.Time) {
 	if t.kept.done.Load() != nil {
 		t.dirty = true
+	}
+	if t.kept.again.Swap(false) {
+		t.kept.changed++ // tried again after the interval, whether anything changes until then or not
 	}
 	if t.writing != nil || !w.snapshotDue(t, now) {
 		return

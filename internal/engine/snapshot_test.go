@@ -219,6 +219,30 @@ func TestSnapshotsFail(t *testing.T) {
 	})
 }
 
+// A snapshot that has failed is tried again though nothing has changed since, and is published though nothing is read.
+func TestSnapshotTriedAgain(t *testing.T) {
+	t.Parallel()
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
+		puts := 0
+		store := objects.WithFaults(objects.NewMem(), nil, func(op objects.Op) objects.Fault {
+			if op.Kind == objects.OpPut {
+				if puts++; puts == 1 {
+					return objects.Fault{Err: errors.New("connection reset")}
+				}
+			}
+			return objects.Fault{}
+		})
+		n := s.snapping("a", newPebbles(), store, engine.RestoreFull)
+		n.run()
+		s.feed("in", 0, 100, 10)
+		s.counts("out", 100, 10)
+		n.snapshots(1)
+		if n.metric("snapshots_total", "outcome", "failed") != 1 {
+			t.Error("nothing has failed")
+		}
+	})
+}
+
 // K10 to K14: the process dies in the middle of a snapshot, of its collection or of a restore. The next one has lost
 // nothing, and makes snapshots.
 func TestSnapshotCrashes(t *testing.T) {

@@ -227,6 +227,7 @@ func (e *Engine) snapshotFailed(t *task, err error) {
 		return
 	}
 	t.kept.failures++
+	t.kept.again.Store(true)
 	e.cfg.Metrics.snapshots.WithLabelValues("failed").Inc()
 	e.log.Warn("snapshot failed", zap.Stringer("task", t.id), zap.Int("in_a_row", t.kept.failures), zap.Error(err))
 	if f := e.cfg.Events.Snapshot; f != nil {
