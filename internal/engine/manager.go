@@ -112,6 +112,7 @@ func (m *manager) onAssigned(_ context.Context, cl *kgo.Client, added map[string
 	if m.stopped {
 		return
 	}
+	member, _ := cl.GroupMetadata() // this may run before the client is anywhere else to be had from
 	var fresh []*task
 	for topic, parts := range added {
 		s := m.e.byTopic[topic]
@@ -122,13 +123,13 @@ func (m *manager) onAssigned(_ context.Context, cl *kgo.Client, added map[string
 			}
 			id := processor.TaskID{Sub: s.id, Partition: p}
 			if m.tasks[id] == nil && m.complete(s, p) {
-				t := m.newTask(s, id)
+				t := m.newTask(s, id, member)
 				m.tasks[id] = t
 				fresh = append(fresh, t)
 			}
 		}
 	}
-	fresh = append(fresh, m.replaceForeign(cl)...)
+	fresh = append(fresh, m.replaceForeign(cl, member)...)
 	for _, t := range fresh {
 		m.e.source.add(cl, t.inputs)
 		m.open(t)
@@ -140,8 +141,7 @@ func (m *manager) onAssigned(_ context.Context, cl *kgo.Client, added map[string
 
 // replaceForeign gives up the tasks that an earlier member of this instance was given, and returns new ones in their place:
 // the assignment is of a new member. The manager's lock is held.
-func (m *manager) replaceForeign(cl *kgo.Client) (fresh []*task) {
-	member, _, _ := m.e.source.metadata()
+func (m *manager) replaceForeign(cl *kgo.Client, member string) (fresh []*task) {
 	for id, t := range m.tasks {
 		if t.lease.member == member {
 			continue
@@ -153,7 +153,7 @@ func (m *manager) replaceForeign(cl *kgo.Client) (fresh []*task) {
 		}
 		m.e.source.remove(cl, t.inputs)
 		t.worker.signal()
-		u := m.newTask(t.sub, id)
+		u := m.newTask(t.sub, id, member)
 		m.tasks[id] = u
 		m.closing[id] = t.closed
 		fresh = append(fresh, u)
@@ -171,8 +171,8 @@ func (m *manager) complete(s *sub, p int32) bool {
 	return true
 }
 
-// newTask makes a task and gives it to the worker with the fewest tasks of its sub-topology.
-func (m *manager) newTask(s *sub, id processor.TaskID) *task {
+// newTask makes a task that a member was given, and hands it to the worker with the fewest tasks of its sub-topology.
+func (m *manager) newTask(s *sub, id processor.TaskID, member string) *task {
 	best := 0
 	total := func(w int) (n int) {
 		for _, k := range m.load[w] {
@@ -191,7 +191,7 @@ func (m *manager) newTask(s *sub, id processor.TaskID) *task {
 		m.e.stateful.Add(1)
 	}
 	t := &task{id: id, sub: s, worker: m.e.workers[best], closed: make(chan struct{})}
-	t.lease.member, _, _ = m.e.source.metadata()
+	t.lease.member = member
 	t.out.task = t
 	for i, topic := range s.sources {
 		if id.Partition >= s.partitions[i] {
@@ -407,8 +407,7 @@ func (m *manager) reopen(t *task) {
 		m.release(t)
 		return
 	}
-	u := m.newTask(t.sub, t.id)
-	u.lease.member = t.lease.member
+	u := m.newTask(t.sub, t.id, t.lease.member)
 	m.tasks[t.id] = u
 	m.closing[t.id] = t.closed
 	t.lease.giveUp()
