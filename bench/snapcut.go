@@ -36,8 +36,15 @@ func (x *snapBench) cut(ctx context.Context) error {
 		}
 		defer os.RemoveAll(dir)
 	}
-	err := x.updating(ctx, x.o.rate, func(ctx context.Context) error { return x.cutAndTakeOver(ctx, r, one, two) })
-	if err != nil {
+	var other *child
+	err := x.updating(ctx, x.o.rate, func(ctx context.Context) (err error) {
+		other, err = x.cutAndTakeOver(ctx, r, one, two)
+		return err
+	})
+	if other == nil {
+		return err
+	}
+	if err = errors.Join(err, x.settle(ctx, other, 0), r.deleted(other)); err != nil {
 		return err
 	}
 	if r.Check, err = x.check(two); err != nil {
@@ -67,21 +74,21 @@ func (x *snapBench) cut(ctx context.Context) error {
 	return nil
 }
 
-func (x *snapBench) cutAndTakeOver(ctx context.Context, r *cutResult, one, two string) error {
+func (x *snapBench) cutAndTakeOver(ctx context.Context, r *cutResult, one, two string) (other *child, err error) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
 	// A twentieth of the state each second.
 	lazily := append(x.from("lazy"), "-snapshot-rate", strconv.FormatInt(max(x.bytes/20, 1<<20), 10))
 	c, err := start(ctx, x.args(one, lazily...), &launch{events: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var first snapshotResult
 	if err := running(ctx, c, &first); err != nil {
-		return errors.Join(err, c.stop(syscall.SIGKILL))
+		return nil, errors.Join(err, c.stop(syscall.SIGKILL))
 	}
 	if first.Source != "lazy snapshot" {
-		return errors.Join(fmt.Errorf("restored from %s", first.Source), c.stop(syscall.SIGKILL))
+		return nil, errors.Join(fmt.Errorf("restored from %s", first.Source), c.stop(syscall.SIGKILL))
 	}
 	ran := time.Now()
 	select {
@@ -89,31 +96,31 @@ func (x *snapBench) cutAndTakeOver(ctx context.Context, r *cutResult, one, two s
 	case <-ctx.Done():
 	}
 	if err := c.stop(syscall.SIGKILL); err != nil {
-		return err
+		return nil, err
 	}
 	r.CutS = time.Since(ran).Seconds()
 	if r.Here, err = bytesOf(one); err != nil {
-		return err
+		return nil, err
 	}
 	soon, cancelSoon := context.WithTimeout(ctx, time.Millisecond)
 	defer cancelSoon()
 	if hydrated(soon, filepath.Join(one, stateGroup)) == nil {
-		return errors.New("everything was here before it was killed")
+		return nil, errors.New("everything was here before it was killed")
 	}
 	fmt.Fprintln(os.Stderr, "killed while it hydrated, another one takes over")
 	w, err := x.watch(ctx, x.spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.close()
 	began := time.Now()
-	c, err = start(ctx, x.args(two, "-snapshots", x.store, "-restore", "lazy", "-snapshot-interval", "2s", "-snapshot-grace", "1s",
+	// It outlives ctx.
+	c, err = start(context.WithoutCancel(ctx), x.args(two, "-snapshots", x.store, "-restore", "lazy", "-snapshot-interval", "3s", "-snapshot-grace", "6s",
 		"-snapshot-rate", "-1", "-snapshot-delay", x.o.delay.String()), &launch{events: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = x.finishCut(ctx, c, w, r, two, began)
-	return errors.Join(err, x.settle(ctx, c, 0), r.deleted(c))
+	return c, x.finishCut(ctx, c, w, r, two, began)
 }
 
 func (r *cutResult) deleted(c *child) error {
@@ -135,6 +142,7 @@ func (x *snapBench) finishCut(ctx context.Context, c *child, w *watcher, r *cutR
 	if second.Source != "lazy snapshot" {
 		return fmt.Errorf("the other restored from %s", second.Source)
 	}
+	fmt.Fprintln(os.Stderr, "the other one runs")
 	first, err := w.wait(ctx, x.timeout)
 	if err != nil {
 		return err
@@ -143,7 +151,8 @@ func (x *snapBench) finishCut(ctx context.Context, c *child, w *watcher, r *cutR
 		return err
 	}
 	r.First, r.Hydrated = first.Sub(began).Seconds(), time.Since(began).Seconds()
-	for range 4 { // three are kept, so that the first ones go
+	fmt.Fprintln(os.Stderr, "it has everything")
+	for range 5 { // three are kept, and what is younger than the grace stays
 		if err := x.published(ctx, c); err != nil {
 			return err
 		}

@@ -42,6 +42,7 @@ type lazy struct {
 	order   []*remote // by level, then as in the snapshot
 	unsaved int64     // bytes fetched since the last save
 	next    time.Time // when the next background fetch may begin
+	turns   turns
 	saving  sync.Mutex
 }
 
@@ -165,6 +166,10 @@ func (l *lazy) work() {
 		switch {
 		case t != nil:
 			l.fetch(t)
+			l.mu.Lock()
+			l.turns.background--
+			l.changed.Broadcast()
+			l.mu.Unlock()
 			if t.full {
 				sleep(l.ctx, l.clock, time.Second)
 			}
@@ -196,6 +201,9 @@ func (l *lazy) take() (*transfer, *remote) {
 			return nil, nil
 		}
 		if t, full := l.pick(); t != nil || full != nil {
+			if t != nil {
+				l.turns.background++
+			}
 			return t, full
 		}
 		l.changed.Wait()
@@ -206,13 +214,15 @@ func (l *lazy) take() (*transfer, *remote) {
 // then the file that is read most.
 func (l *lazy) pick() (*transfer, *remote) {
 	var end, best *remote
+	first := l.turns.reading(l.clock.Now())
+	yields := first && l.turns.background > 0
 	for _, r := range l.order {
 		switch {
 		case r.gone || r.done.Load() || r.finishing:
 		case r.missing == 0:
 			r.finishing = true
 			return nil, r
-		case r.missing == len(r.flights):
+		case r.missing == len(r.flights), yields:
 		case !r.ended && end == nil && r.level != noLevel:
 			end = r
 		case best == nil, best.level != 0 && r.heat > best.heat:
@@ -236,6 +246,9 @@ func (l *lazy) pick() (*transfer, *remote) {
 		i++
 	}
 	n := l.ahead()
+	if first {
+		n = int(max(1, yieldBytes/l.chunk))
+	}
 	if rate := l.o.BytesPerSecond; rate > 0 {
 		n = int(max(1, min(int64(n), rate/4/l.chunk))) // not in bursts
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/tidemark/tidemark/internal/clock"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/store/storetest"
 )
@@ -300,7 +301,7 @@ func TestLazyFirstRead(t *testing.T) {
 
 // What is read is hydrated first.
 func TestLazyHeat(t *testing.T) {
-	l := &lazy{chunk: 10, o: Lazy{Parallel: 1}}
+	l := &lazy{chunk: 10, o: Lazy{Parallel: 1}, clock: clock.Real()}
 	add := func(name string, level, heat, chunks int) *remote {
 		r := &remote{LazyFile: LazyFile{Name: name, Size: int64(chunks) * 10}, l: l, n: chunks, missing: chunks,
 			have: newBitmap(chunks), flights: map[int]*flight{}, level: level, heat: heat}

@@ -180,7 +180,18 @@ func (r *remote) chunk(i, hi int, sequential bool) ([]byte, error) {
 		f = r.flights[i]
 		l.fetches.Go(func() { l.fetch(t) })
 	}
+	if sequential {
+		l.mu.Unlock()
+		return l.wait(f)
+	}
+	l.turns.reads++
 	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.turns.reads--
+		l.turns.last = l.clock.Now()
+		l.mu.Unlock()
+	}()
 	return l.wait(f)
 }
 
