@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/rebalance"
-	"github.com/tidemark/tidemark/store"
 )
 
 // manager turns assignments into tasks. Its callbacks run on the group client's goroutine; each task opens on
@@ -268,21 +267,19 @@ func (m *manager) running(t *task) {
 	m.e.taskEvent(t, Running)
 	m.mu.Lock()
 	all := true
-	var bases []store.DB
+	var settle []func()
 	for _, u := range m.tasks {
 		all = all && TaskState(u.phase.Load()) == Running
-		if all && u.base != nil {
-			bases = append(bases, u.base)
+		if f := u.kept.settle.Load(); f != nil {
+			settle = append(settle, *f)
 		}
 	}
 	m.mu.Unlock()
 	if !all {
 		return
 	}
-	if s := m.e.cfg.Snapshots; s != nil {
-		for _, db := range bases {
-			s.Dir.Settle(db)
-		}
+	for _, f := range settle {
+		f()
 	}
 	m.e.becameReady()
 }

@@ -41,6 +41,7 @@ type keeping struct {
 	newest   atomic.Int64                  // when the newest one was made, ms; 0: there is none
 	missing  atomic.Pointer[func() int64]  // bytes still to be fetched, while it hydrates
 	cut      atomic.Pointer[func()]        // closes the database that hydrates: ends what waits for the object store
+	settle   atomic.Pointer[func()]        // lets the database do in the background what a restore has put off
 }
 
 // snapshotting is a snapshot in its steps 1 and 2.

@@ -100,6 +100,11 @@ func (e *Engine) openState(t *task) error {
 	}
 	t.state, t.base, t.db = st, t.db, nil
 	t.kept.memo = new(snapshot.Memo)
+	if s := e.cfg.Snapshots; s != nil {
+		db := t.base
+		settle := func() { s.Dir.Settle(db) }
+		t.kept.settle.Store(&settle)
+	}
 	return nil
 }
 
