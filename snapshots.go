@@ -43,8 +43,8 @@ type Snapshots struct {
 	Keep int
 	// Restore is the mode of restores. Default: RestoreAuto.
 	Restore RestoreMode
-	// BytesPerSecond bounds uploads, and the background fetches of lazily opened databases, of this instance. What a task
-	// waits for is not bounded. Default: 50 MiB; a negative value means no bound.
+	// BytesPerSecond bounds the uploads of this instance, and the background fetches of each lazily opened database. What a
+	// task waits for is not bounded. Default: 50 MiB; a negative value means no bound.
 	BytesPerSecond int64
 }
 
