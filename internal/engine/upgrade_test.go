@@ -155,7 +155,7 @@ func TestUpgradeMissingOperator(t *testing.T) {
 			top.Stream[string, string]("in").Reduce("first", func(v, _ string) string { return v })
 			return top
 		}
-		a = s.start("a", more(), d, nil)
+		s.start("a", more(), d, nil)
 		s.feed("in", 200, 100, 10)
 		s.counts("out", 300, 10)
 	})
