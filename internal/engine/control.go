@@ -279,20 +279,22 @@ func (c *control) complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var recs []changelog.ControlRecord
+	c.mu.Lock()
 	for _, s := range shapes {
 		if c.state.Shapes[s.Operator].Fingerprint != s.Fingerprint {
 			recs = append(recs, changelog.ShapeRecordOf(s))
 		}
 	}
+	c.mu.Unlock()
 	if len(recs) == 0 {
 		return nil
 	}
 	if err := c.write(ctx, recs...); err != nil {
 		return err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, r := range recs {
 		if err := c.state.Apply(r.Key, r.Value); err != nil {
 			return err
