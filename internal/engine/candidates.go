@@ -34,7 +34,7 @@ type candidate struct {
 // findState opens the task's database from where it will be ready soonest, and returns the position per changelog to
 // replay from.
 func (e *Engine) findState(ctx context.Context, t *task, s *sight, begins []begin) (from []int64, source string, err error) {
-	local, from, err := e.lookLocal(ctx, t, s, begins)
+	local, here, err := e.lookLocal(ctx, t, s, begins)
 	if err != nil {
 		return nil, "", err
 	}
@@ -49,35 +49,36 @@ func (e *Engine) findState(ctx context.Context, t *task, s *sight, begins []begi
 			return nil, "", e.nothingLeft(t, begins)
 		}
 		c := list[i]
-		if len(list) > 2 || len(losers) > 0 && local.Rejected != absent {
+		if len(list) > 2 { // without snapshots there is nothing to choose
 			e.log.Info("restore chosen", zap.Stringer("task", t.id), zap.String("from", c.String()), zap.Duration("estimate", c.Cost), zap.Strings("others", losers))
 		}
 		switch c.Kind {
 		case snapshot.Local:
-			if t.kept.hydrates != "" {
-				return from, "lazy snapshot", nil
+			if t.kept.lazy.Load() != nil {
+				return here, "lazy snapshot", nil
 			}
-			return from, "local", nil
+			return here, "local", nil
 		case snapshot.Remote:
-			from, source, err = e.openSnapshot(ctx, t, s, begins, c, local.Rejected == "")
+			from, source, err = e.openSnapshot(ctx, t, s, begins, c, list[0].Rejected == "")
 			var lost *candidateError
 			if !errors.As(err, &lost) {
 				return from, source, err
 			}
 			e.turnDown(t, &list[i], lost)
-			if local.Rejected == "" {
-				// What was here has made room, or may have.
-				list[0].Rejected = "it was replaced"
+			if lost.replaced {
+				list[0].Rejected = absent
 			}
 		default:
-			if local.Rejected != absent {
-				err = e.wipe(t, local.Rejected)
+			if why := list[0].Rejected; why != absent {
+				if err := e.wipe(t, why); err != nil {
+					return nil, "", err
+				}
 			}
 			from = make([]int64, len(begins))
 			for i, b := range begins {
 				from[i] = b.at
 			}
-			return from, "changelog", err
+			return from, "changelog", nil
 		}
 	}
 }
@@ -92,8 +93,9 @@ func plain(list []candidate) []snapshot.Candidate {
 
 // candidateError says why a snapshot that was chosen cannot be used.
 type candidateError struct {
-	reason string // for the metric
-	err    error
+	reason   string // for the metric
+	replaced bool   // what was in the directory before is gone: the database is empty
+	err      error
 }
 
 func (c *candidateError) Error() string { return c.err.Error() }
@@ -143,17 +145,17 @@ const absent = "there is none"
 // lookLocal opens the task's directory and judges what is in it. If it cannot be used, the database is open all the same.
 func (e *Engine) lookLocal(ctx context.Context, t *task, s *sight, begins []begin) (candidate, []int64, error) {
 	c := candidate{Candidate: snapshot.Candidate{Kind: snapshot.Local}}
-	err := e.openDB(t)
-	if errors.Is(err, store.ErrHydrating) {
-		err = e.resumeLazy(ctx, t)
-	}
-	if err != nil {
+	if err := e.openHere(ctx, t); err != nil {
 		return c, nil, err
 	}
-	from, why, err := e.localWithin(ctx, t, s, begins)
-	if errors.Is(err, store.ErrCorrupt) {
-		from, why, err = nil, "it is damaged", e.replaceDamaged(t, err)
-		t.kept.forgetLazy()
+	from, why, err := e.localWithin(t, s, begins)
+	var lost *candidateError
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		from, why, err = nil, "", e.replaceDamaged(t, err)
+	case errors.As(err, &lost):
+		e.turnDown(t, &c, lost)
+		return c, nil, nil
 	}
 	if err != nil {
 		return c, nil, err
@@ -168,10 +170,19 @@ func (e *Engine) lookLocal(ctx context.Context, t *task, s *sight, begins []begi
 	return c, from, nil
 }
 
-// localWithin is local with a bound for databases that are read from an object store: one that does not answer is as good
-// as none.
-func (e *Engine) localWithin(ctx context.Context, t *task, s *sight, begins []begin) ([]int64, string, error) {
-	if t.kept.hydrates == "" {
+// openHere opens the task's directory, whether it lacks files of a snapshot or not.
+func (e *Engine) openHere(ctx context.Context, t *task) error {
+	err := e.openDB(t)
+	if errors.Is(err, store.ErrHydrating) {
+		err = e.resumeLazy(ctx, t)
+	}
+	return err
+}
+
+// localWithin is local with a bound for databases that are read from an object store. If that does not answer, the error is a
+// *candidateError and the database is empty.
+func (e *Engine) localWithin(t *task, s *sight, begins []begin) ([]int64, string, error) {
+	if t.kept.lazy.Load() == nil {
 		return e.local(t, s, begins)
 	}
 	var from []int64
@@ -182,25 +193,18 @@ func (e *Engine) localWithin(ctx context.Context, t *task, s *sight, begins []be
 		defer close(done)
 		from, why, err = e.local(t, s, begins)
 	}()
-	late := false
 	select {
 	case <-done:
-	case <-ctx.Done():
-		late = true
+		return from, why, err
 	case <-e.cfg.Clock.After(lazyPatience):
-		late = true
 	}
-	if late {
-		t.db.Close() // ends the reads that wait
-		<-done
-		t.kept.forgetLazy()
-		t.db = nil
-		if ctx.Err() != nil {
-			return nil, "", ctx.Err()
-		}
-		return nil, "its snapshot does not arrive", e.startEmpty(t)
+	_ = t.db.Close() // ends the reads that wait
+	<-done
+	t.db = nil
+	if err := e.startEmpty(t); err != nil {
+		return nil, "", err
 	}
-	return from, why, err
+	return nil, "", &candidateError{unreachableSnapshot, true, fmt.Errorf("its files do not arrive within %v", lazyPatience)}
 }
 
 // lazyPatience is how long a lazily opened database may take to show what it holds.
@@ -234,7 +238,7 @@ func (e *Engine) lookRemote(ctx context.Context, t *task, s *sight, begins []beg
 		return nil
 	}
 	var out []candidate
-	for _, ref := range slices.Backward(t.kept.refs) {
+	for _, ref := range slices.Backward(t.kept.list.refs) {
 		c := candidate{ref: ref, Candidate: snapshot.Candidate{Kind: snapshot.Remote, Name: fmt.Sprintf("of commit %d", ref.Seq)}}
 		if e.damaged.has(ref.Key) {
 			c.Rejected = "it is damaged"
@@ -243,7 +247,7 @@ func (e *Engine) lookRemote(ctx context.Context, t *task, s *sight, begins []beg
 		}
 		m, err := e.loadManifest(ctx, ref)
 		if err != nil {
-			e.turnDown(t, &c, &candidateError{snapshotReason(err), err})
+			e.turnDown(t, &c, &candidateError{snapshotReason(err), false, err})
 			out = append(out, c)
 			continue
 		}
@@ -303,13 +307,13 @@ func (e *Engine) facts(t *task, s *sight, begins []begin) snapshot.Facts {
 }
 
 // openSnapshot replaces the task's database by a snapshot. A *candidateError means that it cannot be had; the database is
-// then open and empty, or what it was.
+// then open, and empty or what it was.
 func (e *Engine) openSnapshot(ctx context.Context, t *task, s *sight, begins []begin, c candidate, keep bool) (from []int64, source string, err error) {
 	if err := t.db.Close(); err != nil {
 		return nil, "", &localError{err}
 	}
 	t.db = nil
-	t.kept.forgetLazy()
+	t.kept.lazy.Store(nil)
 	if e.lazily(c.manifest.Bytes()) && !keep {
 		source, err = "lazy snapshot", e.openLazy(t, c.ref.Key, c.manifest, true)
 	} else {
@@ -318,22 +322,20 @@ func (e *Engine) openSnapshot(ctx context.Context, t *task, s *sight, begins []b
 	if err != nil {
 		return nil, "", errors.Join(err, ctx.Err())
 	}
-	from, why, err := e.localWithin(ctx, t, s, begins)
+	from, why, err := e.localWithin(t, s, begins)
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
 		if err := e.replaceDamaged(t, err); err != nil {
 			return nil, "", err
 		}
-		t.kept.forgetLazy()
-		return nil, "", &candidateError{damagedSnapshot, err}
+		return nil, "", &candidateError{damagedSnapshot, true, err}
 	case err != nil:
 		return nil, "", err
 	case from == nil:
 		if err := e.wipe(t, why); err != nil {
 			return nil, "", err
 		}
-		t.kept.forgetLazy()
-		return nil, "", &candidateError{unfitSnapshot, errors.New(why)}
+		return nil, "", &candidateError{unfitSnapshot, true, errors.New(why)}
 	}
 	return from, source, nil
 }
@@ -351,10 +353,10 @@ func (e *Engine) fill(ctx context.Context, t *task, m *snapshot.Manifest) error 
 		if errors.Is(err, store.ErrStorage) {
 			return &localError{err}
 		}
-		if oerr := e.openDB(t); oerr != nil {
+		if oerr := e.openHere(ctx, t); oerr != nil {
 			return oerr
 		}
-		return &candidateError{snapshotReason(err), err}
+		return &candidateError{snapshotReason(err), false, err}
 	}
 	if err := fill.Finish(); err != nil {
 		return &localError{err}
@@ -370,30 +372,19 @@ func (e *Engine) openLazy(t *task, key string, m *snapshot.Manifest, anew bool) 
 			return &localError{err}
 		}
 	}
+	h := &hydration{key: key}
 	db, err := e.cfg.Snapshots.Dir.Lazy(t.id, snapshot.Source{
 		Key: key, Manifest: m, Fetch: e.snapshotter.fetch(m),
-		Hydrated: func(err error) { e.hydrated(t, key, err) },
+		Hydrated: func(err error) { e.hydrated(t, h, err) },
 	})
 	if err != nil {
 		if werr := e.startEmpty(t); werr != nil {
 			return werr
 		}
-		return &candidateError{snapshotReason(err), err}
+		return &candidateError{snapshotReason(err), true, err}
 	}
-	t.db = db
-	t.kept.hydrates = key
-	t.kept.hydrated.Store(false)
-	missing := func() int64 {
-		have, total := e.cfg.Snapshots.Dir.Hydration(db)
-		return total - have
-	}
-	t.kept.missing.Store(&missing)
-	for i := range t.kept.refs {
-		if t.kept.refs[i].Key == key && t.kept.refs[i].Kept == snapshot.Rolling {
-			t.kept.refs = slices.Clone(t.kept.refs)
-			t.kept.refs[i].Kept = snapshot.Hydrating
-		}
-	}
+	t.db, h.db = db, db
+	t.kept.lazy.Store(h)
 	return nil
 }
 
@@ -407,12 +398,12 @@ func (e *Engine) resumeLazy(ctx context.Context, t *task) error {
 	if err != nil {
 		return &localError{err}
 	}
-	i := slices.IndexFunc(t.kept.refs, func(r snapshot.Ref) bool { return r.Key == key })
+	i := slices.IndexFunc(t.kept.list.refs, func(r snapshot.Ref) bool { return r.Key == key })
 	if !ok || i < 0 || e.damaged.has(key) {
 		e.log.Info("local state lacks files of a snapshot that is no longer kept", zap.Stringer("task", t.id), zap.String("snapshot", key))
 		return e.startEmpty(t)
 	}
-	m, err := e.loadManifest(ctx, t.kept.refs[i])
+	m, err := e.loadManifest(ctx, t.kept.list.refs[i])
 	if err == nil {
 		err = e.openLazy(t, key, m, false)
 	}
@@ -428,24 +419,15 @@ func (e *Engine) resumeLazy(ctx context.Context, t *task) error {
 }
 
 // hydrated is told that a lazily opened database has everything, or cannot have it.
-func (e *Engine) hydrated(t *task, key string, err error) {
-	t.kept.missing.Store(nil)
+func (e *Engine) hydrated(t *task, h *hydration, err error) {
+	h.here.Store(true)
 	if err == nil {
-		t.kept.hydrated.Store(true)
 		e.log.Info("snapshot is here", zap.Stringer("task", t.id))
 		return
 	}
-	reason := snapshotReason(err)
-	e.cfg.Metrics.snapshotRejected.WithLabelValues(reason).Inc()
-	e.damaged.add(key)
-	e.log.Error("snapshot is damaged, the task is restored from another one or its changelogs", zap.Stringer("task", t.id), zap.String("snapshot", key), zap.Error(err))
-}
-
-// forgetLazy notes that the database is no longer the lazily opened one.
-func (k *keeping) forgetLazy() {
-	k.hydrates = ""
-	k.hydrated.Store(false)
-	k.missing.Store(nil)
+	e.cfg.Metrics.snapshotRejected.WithLabelValues(snapshotReason(err)).Inc()
+	e.damaged.add(h.key)
+	e.log.Error("snapshot is damaged, the task is restored from another one or its changelogs", zap.Stringer("task", t.id), zap.String("snapshot", h.key), zap.Error(err))
 }
 
 // keys is a set of snapshots.

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark/changelog"
-	"github.com/tidemark/tidemark/changelog/snapshot"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/watermark"
@@ -58,9 +57,7 @@ type flightTask struct {
 	progress  *changelog.Progress
 	told      []watermark.Broadcast // what the task has announced once this is committed
 	tally     []processor.Counters
-	refs      []snapshot.Ref // what the progress record says of snapshots
-	news      *published     // what is new in it
-	began     time.Time      // before the commit
+	snapshots *announcement // nil: the progress record says of snapshots what the last one said
 }
 
 // outcome is what became of a flight.
@@ -186,8 +183,7 @@ func (w *worker) seal(t *task, writer uint64, nowMs int64) (flightTask, error) {
 		ft.trims = t.nextTrims(high)
 		t.sub.setTrims(p, ft.trims)
 	}
-	ft.began = time.UnixMilli(nowMs)
-	if ft.refs, ft.news, err = t.references(w.e, p, ft.began); err != nil {
+	if ft.snapshots, err = t.references(w.e, p, time.UnixMilli(nowMs)); err != nil {
 		return ft, err
 	}
 	value, err := p.Append(nil)
@@ -290,7 +286,7 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 		in.reported.Store(in.committed)
 	}
 	w.e.purger.committed(t)
-	t.publish(w.e, ft.refs, ft.news, ft.began)
+	t.publish(w.e, ft.snapshots)
 	if err := w.persist(t, nowMs); err != nil {
 		w.broken = &brokenTask{t, err}
 	}

@@ -234,9 +234,7 @@ func (e *Engine) shutDown(hard context.Context, stop context.CancelFunc, loopEnd
 		e.log.Warn("last commits did not finish in time, they are given up", zap.Duration("limit", drainLimit))
 		stop()
 		for _, t := range e.mgr.snapshot() {
-			if cut := t.kept.cut.Load(); cut != nil {
-				(*cut)()
-			}
+			t.kept.cut()
 		}
 		<-drained
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,22 +25,46 @@ import (
 
 // keeping is what a task knows of its snapshots. The worker's, but for what is atomic.
 type keeping struct {
-	refs     []snapshot.Ref // as of the last commit
-	changed  int64          // bytes of changelog since the last one was begun
-	begun    time.Time      // the last one, or the life of the task
-	busy     atomic.Bool    // one is on its way, from step 1 to the end of step 3
-	again    atomic.Bool    // the last one has failed
+	list     listing     // as of the last commit
+	changed  int64       // bytes of changelog since the last one was begun
+	begun    time.Time   // the last one, or the life of the task
+	busy     atomic.Bool // one is on its way, from step 1 to the end of step 3
+	again    atomic.Bool // the last one has failed
 	done     atomic.Pointer[published]
-	lost     []byte                        // a section this build cannot read is carried along
 	memo     *snapshot.Memo                // of the database that is open
-	hydrates string                        // key of the snapshot that the database still fetches
-	hydrated atomic.Bool                   // it has all of it
 	loaded   map[string]*snapshot.Manifest // by key; the snapshotter's
 	failures int                           // in a row; whoever has set busy
 	newest   atomic.Int64                  // when the newest one was made, ms; 0: there is none
-	missing  atomic.Pointer[func() int64]  // bytes still to be fetched, while it hydrates
-	cut      atomic.Pointer[func()]        // closes the database that hydrates: ends what waits for the object store
+	lazy     atomic.Pointer[hydration]     // nil: the database was not opened over a snapshot
 	settle   atomic.Pointer[func()]        // lets the database do in the background what a restore has put off
+}
+
+// listing is what a progress record says of snapshots.
+type listing struct {
+	section []byte
+	refs    []snapshot.Ref
+	unread  bool // the section is of a later build: it is carried along, and none are made
+}
+
+// hydration is a database that is open before all of its files are here. Any goroutine may ask for it.
+type hydration struct {
+	key  string // of the snapshot
+	db   store.DB
+	here atomic.Bool // everything
+}
+
+// hydrates says whether files of the open database are missing.
+func (k *keeping) hydrates() bool {
+	h := k.lazy.Load()
+	return h != nil && !h.here.Load()
+}
+
+// cut closes a database over a snapshot, by any goroutine: what waits for the object store is told store.ErrClosed. The task's
+// own close follows.
+func (k *keeping) cut() {
+	if h := k.lazy.Load(); h != nil {
+		_ = h.db.Close()
+	}
 }
 
 // snapshotting is a snapshot in its steps 1 and 2.
@@ -61,12 +84,12 @@ type published struct {
 // snapshotDue is step 1. It returns whether the next write of the layer ends in a checkpoint.
 func (w *worker) snapshotDue(t *task, now time.Time) bool {
 	s := w.e.cfg.Snapshots
-	if s == nil || t.base == nil || t.kept.hydrates != "" || t.kept.busy.Load() || t.kept.done.Load() != nil {
+	if s == nil || t.base == nil || t.kept.list.unread || t.kept.hydrates() || t.kept.busy.Load() || t.kept.done.Load() != nil {
 		return false
 	}
 	var size int64
-	if n := len(t.kept.refs); n > 0 {
-		size = t.kept.refs[n-1].Bytes
+	if n := len(t.kept.list.refs); n > 0 {
+		size = t.kept.list.refs[n-1].Bytes
 	}
 	return s.due(now, t.kept.begun, t.kept.changed, size)
 }
@@ -85,7 +108,7 @@ func (w *worker) snapshotTick(t *task, now time.Time) {
 	}
 	t.kept.busy.Store(true)
 	t.kept.begun, t.kept.changed = now, 0
-	t.writing = &writing{layer: t.state.Freeze(now.UnixMilli(), true), snapshot: &snapshotting{begun: now, refs: t.kept.refs, memo: t.kept.memo}}
+	t.writing = &writing{layer: t.state.Freeze(now.UnixMilli(), true), snapshot: &snapshotting{begun: now, refs: t.kept.list.refs, memo: t.kept.memo}}
 	w.write(t, t.writing)
 }
 
@@ -142,81 +165,73 @@ func (t *task) snapshotStores() []snapshot.Store {
 	return out
 }
 
-// references is step 4 for the commit that is being sealed: it puts the list into the progress record and returns it,
-// with the snapshot that is new in it.
-func (t *task) references(e *Engine, p *changelog.Progress, now time.Time) ([]snapshot.Ref, *published, error) {
-	if t.kept.lost != nil {
-		p.SetSection(changelog.SectionSnapshots, t.kept.lost)
-		return nil, nil, nil
-	}
-	refs := t.kept.refs
-	if t.kept.hydrates != "" && t.kept.hydrated.Load() {
-		refs = slices.Clone(refs)
-		for i := range refs {
-			if refs[i].Key == t.kept.hydrates && refs[i].Kept == snapshot.Hydrating {
-				refs[i].Kept = snapshot.Rolling
-			}
-		}
-	}
+// announcement is a list that a commit replaces the former one by.
+type announcement struct {
+	listing
+	news  *published
+	began time.Time // before the commit
+}
+
+// references is step 4 for the commit that is being sealed: it puts the list into the progress record, and returns it if a
+// snapshot is new in it.
+func (t *task) references(e *Engine, p *changelog.Progress, now time.Time) (*announcement, error) {
 	news := t.kept.done.Load()
-	switch {
-	case news == nil:
-	case now.Sub(news.begun) >= e.cfg.Snapshots.Grace:
+	if news != nil && now.Sub(news.begun) >= e.cfg.Snapshots.Grace {
 		// Its objects may count as garbage by now.
 		t.kept.done.Store(nil)
 		e.log.Warn("snapshot is given up: its upload and the commit behind it took too long", zap.Stringer("task", t.id))
 		news = nil
-	default:
-		refs, _ = snapshot.Retain(refs, news.ref, e.cfg.Snapshots.Keep)
 	}
-	if len(refs) == 0 {
-		return nil, nil, nil
+	if news == nil {
+		if t.kept.list.section != nil {
+			p.SetSection(changelog.SectionSnapshots, t.kept.list.section)
+		}
+		return nil, nil
 	}
-	b, err := snapshot.AppendRefs(nil, refs)
-	if err != nil {
-		return nil, nil, err
+	a := &announcement{news: news, began: now}
+	a.refs, _ = snapshot.Retain(t.kept.list.refs, news.ref, e.cfg.Snapshots.Keep)
+	var err error
+	if a.section, err = snapshot.AppendRefs(nil, a.refs); err != nil {
+		return nil, err
 	}
-	p.SetSection(changelog.SectionSnapshots, b)
-	return refs, news, nil
+	p.SetSection(changelog.SectionSnapshots, a.section)
+	return a, nil
 }
 
 // publish is the end of step 4: the commit has been made.
-func (t *task) publish(e *Engine, refs []snapshot.Ref, news *published, began time.Time) {
-	if t.kept.lost != nil {
+func (t *task) publish(e *Engine, a *announcement) {
+	if a == nil {
 		return
 	}
-	t.kept.refs = refs
-	if t.kept.hydrated.Load() {
-		t.kept.hydrates = ""
-	}
-	if news == nil {
-		return
-	}
+	t.kept.list = a.listing
 	t.kept.done.Store(nil)
-	t.kept.newest.Store(news.ref.Created)
+	t.kept.newest.Store(a.news.ref.Created)
 	e.cfg.Metrics.snapshots.WithLabelValues("published").Inc()
-	e.log.Info("snapshot published", zap.Stringer("task", t.id), zap.Uint64("seq", news.ref.Seq), zap.Int64("bytes", news.ref.Bytes), zap.Int("kept", len(refs)))
-	e.snapshotter.post(job{task: t, refs: refs, news: news, begun: began})
+	e.log.Info("snapshot published", zap.Stringer("task", t.id), zap.Uint64("seq", a.news.ref.Seq), zap.Int64("bytes", a.news.ref.Bytes), zap.Int("kept", len(a.refs)))
+	e.snapshotter.post(job{task: t, refs: a.refs, news: a.news, begun: a.began})
 }
 
 // inheritSnapshots takes over what the last progress record says of snapshots.
 func (t *task) inheritSnapshots(e *Engine, p *changelog.Progress) {
-	t.kept.begun = e.cfg.Clock.Now()
-	b := p.Section(changelog.SectionSnapshots)
-	refs, err := snapshot.DecodeRefs(b)
-	if err != nil {
+	t.kept.begun, t.kept.changed = e.cfg.Clock.Now(), 0
+	t.kept.list = listing{section: p.Section(changelog.SectionSnapshots)}
+	var err error
+	if t.kept.list.refs, err = snapshot.DecodeRefs(t.kept.list.section); err != nil {
 		e.log.Warn("the list of snapshots cannot be read: it is carried along, and none are made", zap.Stringer("task", t.id), zap.Error(err))
-		t.kept.lost = b
+		t.kept.list.unread = true
 		return
 	}
-	t.kept.refs = refs
-	if n := len(refs); n > 0 {
-		t.kept.newest.Store(refs[n-1].Created)
+	var newest snapshot.Ref
+	if n := len(t.kept.list.refs); n > 0 {
+		newest = t.kept.list.refs[n-1]
+		t.kept.newest.Store(newest.Created)
 		// The age of a task's snapshot does not begin anew with its owner.
-		if at := time.UnixMilli(refs[n-1].Created); at.Before(t.kept.begun) {
+		if at := time.UnixMilli(newest.Created); at.Before(t.kept.begun) {
 			t.kept.begun = at
 		}
-		t.kept.changed = 1
+	}
+	if newest.Seq < p.Seq {
+		t.kept.changed = 1 // how much it lacks is not known
 	}
 }
 
@@ -231,8 +246,9 @@ func (e *Engine) snapshotLags(now time.Time, tasks []*task) {
 		if at := t.kept.newest.Load(); at != 0 {
 			oldest = max(oldest, now.Sub(time.UnixMilli(at)))
 		}
-		if f := t.kept.missing.Load(); f != nil {
-			missing += (*f)()
+		if h := t.kept.lazy.Load(); h != nil && !h.here.Load() {
+			have, total := e.cfg.Snapshots.Dir.Hydration(h.db)
+			missing += total - have
 		}
 	}
 	e.cfg.Metrics.snapshotAge.Set(oldest.Seconds())

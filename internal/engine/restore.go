@@ -67,6 +67,7 @@ func (e *Engine) openDB(t *task) error {
 
 // startEmpty replaces the database of a task, which is closed, by an empty one.
 func (e *Engine) startEmpty(t *task) error {
+	t.kept.lazy.Store(nil)
 	if err := e.cfg.Wipe(t.id); err != nil {
 		return &localError{err}
 	}
@@ -81,6 +82,7 @@ func (e *Engine) replaceDamaged(t *task, cause error) error {
 		e.log.Warn("close store", zap.Stringer("task", t.id), zap.Error(err))
 	}
 	t.db = nil
+	t.kept.lazy.Store(nil)
 	if err := e.cfg.SetAside(t.id); err != nil {
 		return &localError{err}
 	}
@@ -122,7 +124,7 @@ func (e *Engine) wipe(t *task, why string) error {
 // cannot be rolled forward.
 func (e *Engine) local(t *task, s *sight, begins []begin) ([]int64, string, error) {
 	blob, err := store.ReadProgress(t.db)
-	if errors.Is(err, store.ErrCorrupt) {
+	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrClosed) {
 		return nil, "", err
 	}
 	if err != nil {
@@ -195,6 +197,9 @@ func (e *Engine) restore(ctx context.Context, t *task, s *sight) ([]int64, error
 	if len(t.sub.Stores) == 0 {
 		return nil, nil
 	}
+	// A database that is read from an object store may wait for long; nobody waits for it longer than for the task.
+	stop := context.AfterFunc(ctx, t.kept.cut)
+	defer stop()
 	seen := e.cfg.Clock.Now()
 	for _, c := range t.sub.changelogs {
 		b := s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}]

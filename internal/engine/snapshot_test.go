@@ -164,6 +164,9 @@ func TestSnapshotDamaged(t *testing.T) {
 				b.run()
 				s.feed("in", 1500, 100, 100)
 				s.counts("out", 1600, 100)
+				if n := b.said("task opens again"); n > 0 {
+					t.Errorf("opened again %d times", n)
+				}
 				restored := b.restored()
 				if len(restored) == 0 || restored[len(restored)-1].Source != c.source {
 					t.Errorf("restored %+v, want from %s", restored, c.source)
@@ -241,6 +244,48 @@ func TestSnapshotTriedAgain(t *testing.T) {
 			t.Error("nothing has failed")
 		}
 	})
+}
+
+// An instance that is stopped while it waits for a bucket that does not answer ends at once; one that is left alone gives the
+// snapshot up and replays the changelogs.
+func TestSnapshotHangs(t *testing.T) {
+	t.Parallel()
+	for _, stopped := range []bool{true, false} {
+		t.Run(fmt.Sprint("stopped=", stopped), func(t *testing.T) {
+			t.Parallel()
+			simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
+				store := objects.NewMem()
+				a := s.snapping("a", newPebbles(), store, engine.RestoreLazy)
+				a.run()
+				s.feed("in", 0, 1000, 100)
+				s.counts("out", 1000, 100)
+				a.snapshots(1)
+				a.stop()
+				hangs := objects.WithFaults(store, nil, func(op objects.Op) objects.Fault {
+					if op.Kind == objects.OpGet && strings.Contains(op.Key, "/sst/") {
+						return objects.Fault{Delay: time.Hour}
+					}
+					return objects.Fault{}
+				})
+				b := s.snapping("b", newPebbles(), hangs, engine.RestoreLazy)
+				b.run()
+				if stopped {
+					s.pass(10 * time.Second)
+					since := time.Now()
+					b.stop()
+					if took := time.Since(since); took > 5*time.Second {
+						t.Errorf("it took %v to stop", took)
+					}
+					return
+				}
+				s.feed("in", 1000, 100, 100)
+				s.counts("out", 1100, 100)
+				if r := b.restored(); len(r) != 1 || r[0].Source != "changelog" {
+					t.Errorf("restored %+v", r)
+				}
+			})
+		})
+	}
 }
 
 // K10 to K14: the process dies in the middle of a snapshot, of its collection or of a restore. The next one has lost
