@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/tidemark/tidemark/internal/childproc"
 )
 
 // startTimeout bounds Start and Restart beyond the download. A killed broker waits for the end of
@@ -29,7 +30,7 @@ type Broker struct {
 	ctrl int // port of the controller
 
 	mu   sync.Mutex
-	proc *process // nil before the first start
+	proc *childproc.Process // nil before the first start
 }
 
 // Start starts a broker and returns when it answers, a producer with a transactional id has been
@@ -79,16 +80,16 @@ func (b *Broker) Restart(ctx context.Context) error {
 	defer cancel()
 	args := append(b.opts.jvm(), b.common()...)
 	args = append(args, "kafka.Kafka", b.path("server.properties"))
-	proc, err := launch(b.java, args, b.path("broker.log"), b.opts.Detach)
+	proc, err := childproc.Start(b.java, args, b.path("broker.log"), b.opts.Detach)
 	if err != nil {
 		return err
 	}
 	b.proc = proc
-	if err := os.WriteFile(b.path("pid"), []byte(strconv.Itoa(proc.pid())), 0o644); err != nil {
-		return errors.Join(fmt.Errorf("kafkatest: start: %w", err), proc.kill())
+	if err := os.WriteFile(b.path("pid"), []byte(strconv.Itoa(proc.Pid())), 0o644); err != nil {
+		return errors.Join(fmt.Errorf("kafkatest: start: %w", err), proc.Kill())
 	}
 	if err := b.ready(ctx, proc); err != nil {
-		return errors.Join(fmt.Errorf("kafkatest: start: %w\n%s", err, b.LogTail(30)), proc.kill())
+		return errors.Join(fmt.Errorf("kafkatest: start: %w\n%s", err, b.LogTail(30)), proc.Kill())
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (b *Broker) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 func (b *Broker) Pid() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.proc.pid()
+	return b.proc.Pid()
 }
 
 // Kill ends the broker with SIGKILL and waits for its end. The data stays.
@@ -108,7 +109,7 @@ func (b *Broker) Kill() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer os.Remove(b.path("pid"))
-	return b.proc.kill()
+	return b.proc.Kill()
 }
 
 // Pause stops the broker's process with SIGSTOP and returns when it stands still: its connections
@@ -116,14 +117,14 @@ func (b *Broker) Kill() error {
 func (b *Broker) Pause() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.proc.pause()
+	return b.proc.Pause()
 }
 
 // Resume ends a Pause.
 func (b *Broker) Resume() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.proc.signal(syscall.SIGCONT)
+	return b.proc.Resume()
 }
 
 // Stop shuts the broker down, paused or not, and kills it when that takes longer than 20 s. The data
@@ -139,7 +140,7 @@ func (b *Broker) stopLocked() error {
 		return nil
 	}
 	defer os.Remove(b.path("pid"))
-	return b.proc.stop(stopTimeout)
+	return b.proc.Stop(stopTimeout)
 }
 
 // DataDir returns the directory of the topic partitions, for tests that count or damage bytes.

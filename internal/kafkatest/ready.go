@@ -11,11 +11,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tidemark/tidemark/internal/childproc"
 )
 
 // ready waits until the broker is usable. An open port says nothing: transactions work seconds
 // later.
-func (b *Broker) ready(ctx context.Context, p *process) error {
+func (b *Broker) ready(ctx context.Context, p *childproc.Process) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()), kgo.RetryTimeout(time.Second), kgo.DisableClientMetrics())
 	if err != nil {
 		return err
@@ -30,8 +32,8 @@ func (b *Broker) ready(ctx context.Context, p *process) error {
 			return err
 		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("the broker ended: %v", p.cmd.ProcessState)
+		case <-p.Done():
+			return fmt.Errorf("the broker ended: %v", p.State())
 		case <-ctx.Done():
 			return fmt.Errorf("not ready in time: last answer: %w", err)
 		case <-time.After(50 * time.Millisecond):

@@ -68,7 +68,7 @@ var table = []row{
 }
 
 // helpers stand beside the table. They import nothing of the repository but each other.
-var helpers = []string{"internal/clock", "internal/invariants", "internal/wire", "internal/embedded", "internal/kafkatest", "internal/s3test"}
+var helpers = []string{"internal/childproc", "internal/clock", "internal/invariants", "internal/wire", "internal/embedded", "internal/kafkatest", "internal/s3test"}
 
 func rowOf(dir string) *row {
 	var best *row

@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/tidemark/tidemark/internal/childproc"
 )
 
 // The credentials of every server.
@@ -46,7 +47,7 @@ type Server struct {
 
 	mu   sync.Mutex
 	port int
-	proc *process
+	proc *childproc.Process
 }
 
 // Start starts a server and returns when it answers. The server must have been installed.
@@ -108,27 +109,27 @@ func (s *Server) Restart(ctx context.Context) error {
 	if s.sidecar {
 		args = append(args, "--sidecar", s.metaDir())
 	}
-	proc, err := launch(s.binary, append(args, s.DataDir()), s.file("log"))
+	proc, err := childproc.Start(s.binary, append(args, s.DataDir()), s.file("log"), false)
 	if err != nil {
 		return err
 	}
 	if err := s.ready(ctx, proc); err != nil {
-		return errors.Join(fmt.Errorf("s3test: start: %w\n%s", err, s.Log()), proc.kill())
+		return errors.Join(fmt.Errorf("s3test: start: %w\n%s", err, s.Log()), proc.Kill())
 	}
 	s.proc = proc
 	return nil
 }
 
 // ready waits until the server answers.
-func (s *Server) ready(ctx context.Context, p *process) error {
+func (s *Server) ready(ctx context.Context, p *childproc.Process) error {
 	for {
 		err := s.probe(ctx)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("the server ended: %v", p.cmd.ProcessState)
+		case <-p.Done():
+			return fmt.Errorf("the server ended: %v", p.State())
 		case <-ctx.Done():
 			return fmt.Errorf("not ready in time: %w", err)
 		case <-time.After(20 * time.Millisecond):
@@ -188,21 +189,21 @@ func (s *Server) Log() string {
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.proc.kill()
+	return s.proc.Kill()
 }
 
 // Pause stops the server's process: connections stay open and nothing answers.
 func (s *Server) Pause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.proc.signal(syscall.SIGSTOP)
+	return s.proc.Pause()
 }
 
 // Resume ends a Pause.
 func (s *Server) Resume() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.proc.signal(syscall.SIGCONT)
+	return s.proc.Resume()
 }
 
 // Stop shuts the server down, paused or not, and kills it when that takes longer than 10 s. The data stays. A server that does
@@ -217,5 +218,5 @@ func (s *Server) stopLocked() error {
 	if s.proc == nil {
 		return nil
 	}
-	return s.proc.stop(stopTimeout)
+	return s.proc.Stop(stopTimeout)
 }

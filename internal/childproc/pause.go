@@ -1,4 +1,4 @@
-package kafkatest
+package childproc
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// pause returns when no thread of the process runs any more. The signal alone is not enough: threads
+// Pause stops the process with SIGSTOP and returns when no thread of the process runs any more. The signal alone is not enough: threads
 // on other processors go on for a moment and may still answer.
-func (p *process) pause() error {
+func (p *Process) Pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
@@ -24,16 +24,16 @@ func (p *process) pause() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return fmt.Errorf("kafkatest: pause: process %d does not stop", p.pid())
+	return fmt.Errorf("childproc: pause: process %d does not stop", p.Pid())
 }
 
-func (p *process) stopped() (bool, error) {
-	pid := strconv.Itoa(p.pid())
+func (p *Process) stopped() (bool, error) {
+	pid := strconv.Itoa(p.Pid())
 	stats, _ := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "stat")) // the pattern is valid
 	if len(stats) == 0 {
 		state, err := exec.Command("ps", "-o", "state=", "-p", pid).Output()
 		if err != nil {
-			return false, fmt.Errorf("kafkatest: pause: ps: %w", err)
+			return false, fmt.Errorf("childproc: pause: ps: %w", err)
 		}
 		return bytes.HasPrefix(state, []byte("T")), nil
 	}
