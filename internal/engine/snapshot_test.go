@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidemark/tidemark/changelog"
 	"github.com/tidemark/tidemark/changelog/objects"
 	"github.com/tidemark/tidemark/changelog/snapshot"
 	"github.com/tidemark/tidemark/internal/embedded"
@@ -286,6 +288,52 @@ func TestSnapshotHangs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A list of snapshots that a later build has written is carried along, and no snapshot is made that could not be listed.
+func TestSnapshotListOfLaterBuild(t *testing.T) {
+	t.Parallel()
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
+		const topic = "app-counts-progress"
+		newest := func() *changelog.Progress {
+			tail, err := s.reader.ReadTail(t.Context(), topic, 0, s.bounds(topic)[tp(topic, 0)].HighWatermark)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tail.Record
+		}
+		store, d := objects.NewMem(), newPebbles()
+		a := s.snapping("a", d, store, engine.RestoreAuto)
+		a.run()
+		s.feed("in", 0, 100, 10)
+		s.counts("out", 100, 10)
+		a.snapshots(1)
+		a.stop()
+		p, later := newest(), []byte{99, 1, 2, 3}
+		p.SetSection(changelog.SectionSnapshots, later)
+		value, err := p.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.send(rec{topic: topic, key: []byte(changelog.ProgressKey), value: value})
+		before := len(keysOf(t, store, ""))
+		a = s.snapping("a", d, store, engine.RestoreAuto)
+		a.run()
+		s.feed("in", 100, 100, 10)
+		s.counts("out", 200, 10)
+		commits := a.commitCount()
+		s.pass(time.Minute)
+		if n := a.commitCount() - commits; n > 1 {
+			t.Errorf("%d commits without input", n)
+		}
+		a.stop()
+		if got := newest().Section(changelog.SectionSnapshots); !bytes.Equal(got, later) {
+			t.Errorf("the list is %x, was %x", got, later)
+		}
+		if n := len(keysOf(t, store, "")); n != before {
+			t.Errorf("%d objects, were %d", n, before)
+		}
+	})
 }
 
 // K10 to K14: the process dies in the middle of a snapshot, of its collection or of a restore. The next one has lost

@@ -10,6 +10,10 @@ const (
 	objKey          = "changelog/objects/key.go"
 	objLimit        = "changelog/objects/limit.go"
 	bucketGet       = "changelog/s3/get.go"
+	snapCandidates  = "internal/engine/candidates.go"
+	snapPublish     = "internal/engine/publish.go"
+	snapRestore     = "internal/engine/restore.go"
+	snapSnapshotter = "internal/engine/snapshotter.go"
 	bucketMultipart = "changelog/s3/multipart.go"
 	bucketOptions   = "changelog/s3/options.go"
 	bucketPut       = "changelog/s3/put.go"
@@ -30,7 +34,7 @@ const (
 // Snapshots returns the mutants of snapshots and of the stores they are kept in. Each names ordinary tests, all of which must
 // fail.
 func Snapshots() []Mutant {
-	return slices.Concat(copies(), collecting(), choosing(), keeping(), bucketing())
+	return slices.Concat(copies(), collecting(), choosing(), keeping(), bucketing(), publishing())
 }
 
 // each names tests of one package, every one of which must fail.
@@ -229,5 +233,33 @@ func bucketing() []Mutant {
 			{bucketStore, "return types.ChecksumAlgorithmCrc32c", "return \"\""},
 			{bucketStore, "if s.opts.Checksums == checksumsRequired {\n\t\treturn \"\"\n\t}\n", ""},
 		}, Tests: each("changelog/s3", "TestChecksumsSent")},
+	}
+}
+
+// publishing are the rules of the engine: what a snapshot counts by, and what a restore makes of it.
+func publishing() []Mutant {
+	const engine = "internal/engine"
+	return []Mutant{
+		{Name: "publish-early", What: "a snapshot counts when its commit is sealed", Edits: []Edit{
+			{snapPublish, "\tp.SetSection(changelog.SectionSnapshots, a.section)\n\treturn a, nil", "\tp.SetSection(changelog.SectionSnapshots, a.section)\n\tt.publish(e, a)\n\treturn nil, nil"},
+		}, Tests: each(engine, "TestZombieSnapshot")},
+		{Name: "no-tail", What: "the changelogs behind a snapshot are not replayed", Edits: []Edit{
+			{snapCandidates, "\t\treturn nil, \"\", &candidateError{unfitSnapshot, true, errors.New(why)}\n\t}\n\treturn from, source, nil", "\t\treturn nil, \"\", &candidateError{unfitSnapshot, true, errors.New(why)}\n\t}\n\tfor i, c := range t.sub.changelogs {\n\t\tfrom[i] = s.bounds[changelog.TopicPartition{Topic: c.name, Partition: t.id.Partition}].HighWatermark\n\t}\n\treturn from, source, nil"},
+		}, Tests: each(engine, "TestRestoreFromSnapshot")},
+		{Name: "stale-error", What: "what was wrong with a snapshot ends the restore that goes on without it", Edits: []Edit{
+			{snapCandidates, "return from, \"changelog\", nil", "return from, \"changelog\", err"},
+		}, Tests: each(engine, "TestSnapshotDamaged", "TestSnapshotHangs")},
+		{Name: "no-patience", What: "a restore waits for an object store for ever", Edits: []Edit{
+			{snapCandidates, "case <-e.cfg.Clock.After(lazyPatience):", "case <-e.cfg.Clock.After(1000 * lazyPatience):"},
+		}, Tests: each(engine, "TestSnapshotHangs")},
+		{Name: "no-cut", What: "a stopping instance waits for the object store", Edits: []Edit{
+			{snapRestore, "context.AfterFunc(ctx, t.kept.cut)", "context.AfterFunc(ctx, func() {})"},
+		}, Tests: each(engine, "TestSnapshotHangs")},
+		{Name: "not-again", What: "a snapshot that failed waits for changes", Edits: []Edit{
+			{snapSnapshotter, "\tt.kept.again.Store(true)\n", ""},
+		}, Tests: each(engine, "TestSnapshotTriedAgain")},
+		{Name: "unread-list", What: "snapshots are made that cannot be listed", Edits: []Edit{
+			{snapPublish, " || t.kept.list.unread ||", " ||"},
+		}, Tests: each(engine, "TestSnapshotListOfLaterBuild")},
 	}
 }
