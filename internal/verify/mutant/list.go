@@ -12,7 +12,9 @@ const (
 )
 
 // List returns all mutants.
-func List() []Mutant { return slices.Concat(Commit(), EventTime(), Snapshots()) }
+func List() []Mutant {
+	return slices.Concat(of("commit", Commit()), of("event-time", EventTime()), of("snapshots", Snapshots()))
+}
 
 // Commit returns the mutants of the commit protocol: every rule alone, and in pairs where one covers the other.
 func Commit() []Mutant {

@@ -11,8 +11,10 @@ import (
 
 // Mutant is one broken rule.
 type Mutant struct {
-	Name string
-	What string
+	// Family is what the rule is about: "commit", "event-time" or "snapshots".
+	Family string
+	Name   string
+	What   string
 	// Scene is the directed simulation that catches it; empty: random seeds do, or Tests.
 	Scene string
 	Edits []Edit
@@ -23,21 +25,16 @@ type Mutant struct {
 // Test names tests of one package: its directory from the root, and what go test -run takes.
 type Test struct{ Package, Run string }
 
-// Family says what the rule is about: "commit", "event-time" or "snapshots".
-func (m Mutant) Family() string {
-	for _, dir := range []string{"changelog/objects/", "changelog/snapshot/", "changelog/s3/"} {
-		if strings.HasPrefix(m.Edits[0].File, dir) {
-			return "snapshots"
-		}
+// of gives mutants their family.
+func of(family string, list []Mutant) []Mutant {
+	for i := range list {
+		list[i].Family = family
 	}
-	if len(m.Tests) > 0 {
-		return "event-time"
-	}
-	return "commit"
+	return list
 }
 
 // String is the family and the name.
-func (m Mutant) String() string { return m.Family() + "/" + m.Name }
+func (m Mutant) String() string { return m.Family + "/" + m.Name }
 
 // Edit replaces the first occurrence of Old, which must be there.
 type Edit struct{ File, Old, New string }

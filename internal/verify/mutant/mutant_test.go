@@ -23,7 +23,7 @@ func TestNoMutantIsStale(t *testing.T) {
 			t.Errorf("two mutants are called %s", m.Name)
 		}
 		names[m.Name] = true
-		families[m.Family()]++
+		families[m.Family]++
 		if _, err := m.Overlay(root, t.TempDir(), nil); err != nil {
 			t.Error(err)
 		}
