@@ -52,6 +52,7 @@ var table = []row{
 	{path: "changelog/objects", level: 2, forbid: []string{kafka, pebble}, clock: true},
 	{path: s3, level: 3, forbid: join(watchers, []string{kafka, pebble}), clock: true},
 	{path: "changelog/snapshot", level: 3, forbid: join(watchers, []string{kafka, pebble})},
+	{path: "query", level: 2, forbid: join(watchers, inputOutput, []string{kafka, pebble}), pure: true},
 	{path: "rebalance", level: 3, forbid: []string{pebble}, clock: true},
 	{path: "internal/engine", level: 4, forbid: []string{pebble}, clock: true},
 	{path: "internal/reset", level: 4, forbid: []string{pebble}},
