@@ -24,6 +24,7 @@ func main() {
 		seed    = flag.Uint64("seed", 0, "with -chaos and -sim: first seed; 0 draws one for -chaos and is 1 for -sim")
 		sim     = flag.Bool("sim", false, "run simulations")
 		seeds   = flag.Int("seeds", 200, "with -sim: how many")
+		plans   = flag.Bool("plans", false, "with -sim: print the plan of every seed")
 		mutants = flag.Bool("mutants", false, "check that the checkers and tests notice edits of the code")
 		keep    = flag.String("keep", "", "keep logs and state in this directory")
 	)
@@ -37,7 +38,7 @@ func main() {
 	case *chaos:
 		err = runChaos(ctx, chaosOptions{Minutes: *minutes, Fault: *fault, Set: *set, Rate: *rate, Seed: *seed, Keep: *keep})
 	case *sim:
-		err = runSim(ctx, max(*seed, 1), *seeds)
+		err = runSim(ctx, max(*seed, 1), *seeds, *plans)
 	case *mutants:
 		err = runMutants(ctx, *only)
 	default:

@@ -14,13 +14,26 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tidemark/tidemark/internal/verify/sim"
 )
 
 // simBatch is the number of seeds one process runs.
 const simBatch = 50
 
-// runSim runs simulations in processes of their own, two at a time, and prints what failed.
-func runSim(ctx context.Context, first uint64, n int) error {
+// runSim runs simulations in processes of their own, two at a time, and prints what failed. With plans it prints the plan of
+// every seed first.
+func runSim(ctx context.Context, first uint64, n int, plans bool) error {
+	copies := 0
+	for i := range n {
+		s := sim.Draw(first + uint64(i))
+		if s.Copies.On() {
+			copies++
+		}
+		if plans {
+			fmt.Println(s)
+		}
+	}
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
@@ -79,7 +92,7 @@ func runSim(ctx context.Context, first uint64, n int) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	fmt.Printf("simulations: %d seeds from %d, %d failed, %.0f s, code %s\n", n, first, failed, time.Since(start).Seconds(), hash)
+	fmt.Printf("simulations: %d seeds from %d, %d of them with snapshots, %d failed, %.0f s, code %s\n", n, first, copies, failed, time.Since(start).Seconds(), hash)
 	if failed > 0 {
 		return errors.New("simulations failed")
 	}

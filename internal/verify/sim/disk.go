@@ -1,12 +1,11 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"path/filepath"
-	"strings"
 	"sync"
 
+	"github.com/tidemark/tidemark/changelog/snapshot"
+	"github.com/tidemark/tidemark/internal/taskstore"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/store/pebblestore"
@@ -101,36 +100,47 @@ func (d *memDisk) tasks() []processor.TaskID {
 
 // pebbleDisk is Pebble on a file system in memory that loses what was not synced.
 type pebbleDisk struct {
-	fs *pebblestore.FS
+	*taskstore.Dir
+	fs    *pebblestore.FS
+	quiet bool
 
 	mu   sync.Mutex
 	seen map[processor.TaskID]bool
 }
 
-func newPebbleDisk() *pebbleDisk {
-	return &pebbleDisk{fs: pebblestore.NewMemFS(), seen: make(map[processor.TaskID]bool)}
+// newPebbleDisk returns the disk of a file system. quiet is for instances with snapshots, which end it themselves.
+func newPebbleDisk(fs *pebblestore.FS, quiet bool) *pebbleDisk {
+	dir := taskstore.New(taskstore.Options{Path: "/", FS: fs, Quiet: quiet})
+	return &pebbleDisk{Dir: dir, fs: fs, quiet: quiet, seen: make(map[processor.TaskID]bool)}
 }
 
-func pebblePath(id processor.TaskID) string {
-	return filepath.Join("/", strings.ReplaceAll(id.Sub, "/", "_"), fmt.Sprint(id.Partition))
+func (d *pebbleDisk) see(id processor.TaskID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen[id] = true
 }
 
 func (d *pebbleDisk) open(id processor.TaskID) (store.DB, error) {
-	d.mu.Lock()
-	d.seen[id] = true
-	d.mu.Unlock()
-	db, err := pebblestore.Open(pebblePath(id), pebblestore.Options{FS: d.fs})
-	if err != nil {
-		return nil, err
-	}
-	return db, nil
+	d.see(id)
+	return d.Open(id)
+}
+
+// Fill and Lazy make a database as well.
+func (d *pebbleDisk) Fill(id processor.TaskID) (snapshot.Filling, error) {
+	d.see(id)
+	return d.Dir.Fill(id)
+}
+
+func (d *pebbleDisk) Lazy(id processor.TaskID, r snapshot.Source) (store.DB, error) {
+	d.see(id)
+	return d.Dir.Lazy(id, r)
 }
 
 func (d *pebbleDisk) wipe(id processor.TaskID) error {
 	d.mu.Lock()
 	delete(d.seen, id)
 	d.mu.Unlock()
-	return pebblestore.Destroy(d.fs, pebblePath(id))
+	return d.Wipe(id)
 }
 
 func (d *pebbleDisk) crash(rng *rand.Rand) (disk, error) {
@@ -138,7 +148,7 @@ func (d *pebbleDisk) crash(rng *rand.Rand) (disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &pebbleDisk{fs: fs, seen: make(map[processor.TaskID]bool)}
+	out := newPebbleDisk(fs, d.quiet)
 	for _, id := range d.tasks() {
 		out.seen[id] = true
 	}

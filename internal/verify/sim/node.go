@@ -14,6 +14,7 @@ import (
 	"github.com/tidemark/tidemark/internal/engine"
 	"github.com/tidemark/tidemark/internal/verify/workload"
 	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/store/pebblestore"
 )
 
 // Node is one life of an instance.
@@ -57,7 +58,7 @@ func (w *World) Start(name string, at func(n *Node, p engine.Point)) (*Node, err
 	if n.disk == nil {
 		n.disk = newMemDisk()
 		if w.set.Pebble {
-			n.disk = newPebbleDisk()
+			n.disk = newPebbleDisk(pebblestore.NewMemFS(), w.bucket != nil)
 		}
 		w.disks[name] = n.disk
 	}
@@ -91,6 +92,18 @@ func (w *World) Start(name string, at func(n *Node, p engine.Point)) (*Node, err
 				at(n, p)
 			}
 		},
+	}
+	if w.bucket != nil {
+		d := n.disk.(*pebbleDisk)
+		// As a process does when it has locked its directory.
+		if err := d.Sweep(); err != nil {
+			return nil, err
+		}
+		c := w.set.Copies
+		cfg.Snapshots = &engine.Snapshots{
+			Store: w.bucket.of(n), Interval: c.Interval, Grace: c.Grace, Keep: c.Keep, Restore: c.Restore, FetchRate: c.Rate,
+			Format: pebblestore.FormatVersion(), Dir: d,
+		}
 	}
 	if n.engine, err = engine.New(plan, cfg); err != nil {
 		return nil, err

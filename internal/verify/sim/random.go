@@ -32,12 +32,25 @@ func Draw(seed uint64) Settings {
 	if rng.IntN(4) == 0 {
 		s.Overlay = 3000
 	}
+	if rng.IntN(4) == 0 {
+		s.Pebble = true // what is copied are files
+		s.Copies = Copies{
+			Interval: time.Duration(100+rng.IntN(1400)) * time.Millisecond, Grace: time.Duration(2000+rng.IntN(8000)) * time.Millisecond,
+			Keep: 1 + rng.IntN(3), Restore: engine.RestoreMode(rng.IntN(3)), Rate: 1e12, // a snapshot is always worth it
+		}
+		if rng.IntN(4) == 0 {
+			s.Copies.Rate = 1e8 // for changelogs this short it often is not
+		}
+	}
 	return s
 }
 
 // points is where an instance may be stalled or crashed.
 var points = [...]engine.Point{engine.K0, engine.K1, engine.K2, engine.K3, engine.K4, engine.K4b, engine.K5, engine.K6, engine.K7,
 	engine.K8, engine.K9, engine.K17, engine.K17b, engine.K17c}
+
+// copyPoints are those of snapshots and of restores.
+var copyPoints = [...]engine.Point{engine.K10, engine.K11, engine.K12, engine.K13, engine.K14, engine.K15}
 
 // Random is the script of a seed: inputs in portions, and before each portion perhaps a fault.
 func (w *World) Random() {
@@ -49,13 +62,20 @@ func (w *World) Random() {
 		w.startOne(names[1])
 	}
 	w.Produce(30)
-	for range 4 + rng.IntN(6) {
+	portions := 4 + rng.IntN(6)
+	if w.bucket != nil {
+		portions *= 2
+	}
+	for range portions {
 		if h := w.fault(names); h != nil {
 			faults = append(faults, h)
 		}
 		for range 1 + rng.IntN(4) {
 			w.Produce(5 + rng.IntN(40))
 			w.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+			if w.bucket != nil {
+				w.Sleep(time.Duration(rng.IntN(700)) * time.Millisecond)
+			}
 		}
 	}
 	// From here on nothing fails any more. The plans of instances end as well: a crash after the look at who is
@@ -76,6 +96,7 @@ func (w *World) Random() {
 		w.startOne(w.freeName(names))
 	}
 	w.Produce(20)
+	w.settleCopies()
 }
 
 func (w *World) isCalm() bool {
@@ -107,6 +128,9 @@ func (w *World) startOne(name string) {
 	if rng.IntN(2) == 0 {
 		var hits atomic.Int64
 		point, hit := points[rng.IntN(len(points))], int64(1+rng.IntN(20))
+		if w.bucket != nil && rng.IntN(2) == 0 {
+			point, hit = copyPoints[rng.IntN(len(copyPoints))], int64(1+rng.IntN(4))
+		}
 		stall := time.Duration(rng.IntN(int(2*Session/time.Millisecond))) * time.Millisecond
 		crash, keep := rng.IntN(2) == 0, rng.IntN(3) > 0
 		freeze := rng.IntN(2) == 0
@@ -147,7 +171,11 @@ func (w *World) fault(names []string) *kfake.FaultHandle {
 	}
 	n := alive[rng.IntN(len(alive))]
 	pause := time.Duration(rng.IntN(int(5*Session/2/time.Millisecond))) * time.Millisecond
-	switch rng.IntN(14) {
+	kinds := 14
+	if w.bucket != nil {
+		kinds = 22
+	}
+	switch rng.IntN(kinds) {
 	case 0:
 		w.note("cut %s", n.client)
 		n.Cut()
@@ -181,6 +209,11 @@ func (w *World) fault(names []string) *kfake.FaultHandle {
 			Err: kerr.OffsetMetadataTooLarge, Count: 1 + rng.IntN(3)})
 	case 13:
 		w.disturb(kmsg.Produce, pause)
+	case 14, 15:
+		n.Crash(false)
+		w.startOne(w.freeName(names)) // has to restore
+	default:
+		w.bucket.trouble(rng)
 	}
 	return nil
 }

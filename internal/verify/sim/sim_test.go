@@ -36,7 +36,7 @@ func play(t *testing.T, s sim.Settings, script func(*sim.World)) {
 		defer w.Close()
 		script(w)
 		if r := w.Finish(); !r.OK() {
-			t.Errorf("seed %d %+v: %s\n%s\n%s", s.Seed, s, r, r.Explain(), w.Log())
+			t.Errorf("%v: %s\n%s\n%s", s, r, r.Explain(), w.Log())
 		}
 	})
 }

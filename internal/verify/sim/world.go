@@ -20,6 +20,7 @@ import (
 	"github.com/tidemark/tidemark/internal/verify/check"
 	"github.com/tidemark/tidemark/internal/verify/witness"
 	"github.com/tidemark/tidemark/internal/verify/workload"
+	"github.com/tidemark/tidemark/store"
 )
 
 // App is the application id of every simulation.
@@ -43,7 +44,22 @@ type Settings struct {
 	ViewBytes    int64
 	LayerBytes   int64
 	Overlay      int64
+	Copies       Copies
 	Echo         bool // write the log to standard error as well
+}
+
+// String is the plan of a simulation on one line.
+func (s Settings) String() string {
+	disk := "memory"
+	if s.Pebble {
+		disk = "Pebble"
+	}
+	version := 2
+	if s.TV1 {
+		version = 1
+	}
+	return fmt.Sprintf("seed %d: disk %s, transaction.version %d, workers %d, keys %d, commit %v, retries %v, view bytes %d, layer bytes %d, overlay %d, snapshots: %v",
+		s.Seed, disk, version, s.Workers, s.Keys, s.Commit, s.RetryTimeout, s.ViewBytes, s.LayerBytes, s.Overlay, s.Copies)
 }
 
 // World is one simulation.
@@ -59,16 +75,19 @@ type World struct {
 	log    *zap.Logger
 	buf    *lockedBuffer
 	timers sync.WaitGroup
+	bucket *bucket   // nil without snapshots
+	calmAt time.Time // when the bucket became calm
 
-	mu     sync.Mutex
-	lives  int
-	nodes  []*Node
-	disks  map[string]disk // by instance, for the next life
-	found  []*witness.Disk // what crashes left
-	report check.Report
-	judge  func(embedded.Request) embedded.Verdict
-	calm   bool                 // nothing is to fail any more, planned or not
-	mute   map[string]time.Time // group clients whose group requests are held back, and until when
+	mu       sync.Mutex
+	lives    int
+	nodes    []*Node
+	disks    map[string]disk // by instance, for the next life
+	found    []*witness.Disk // what crashes left
+	report   check.Report
+	judge    func(embedded.Request) embedded.Verdict
+	calm     bool                 // nothing is to fail any more, planned or not
+	compared int                  // databases made of snapshots
+	mute     map[string]time.Time // group clients whose group requests are held back, and until when
 }
 
 // lockedBuffer keeps the log of a simulation.
@@ -98,6 +117,10 @@ func New(s Settings) (*World, error) {
 	enc := zap.NewDevelopmentEncoderConfig()
 	enc.EncodeTime = zapcore.TimeEncoderOfLayout("04:05.000")
 	w.log = zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(enc), w.buf, zap.InfoLevel))
+	w.note("%v", s)
+	if s.Copies.On() {
+		w.bucket = newBucket(w)
+	}
 	w.net.Intercept(func(r embedded.Request) embedded.Verdict {
 		w.mu.Lock()
 		f, until := w.judge, w.mute[r.Client]
@@ -224,6 +247,9 @@ func (w *World) snapshot(owner string, d disk) {
 				continue
 			}
 			db, err := d.open(id)
+			if errors.Is(err, store.ErrHydrating) {
+				continue // files of a snapshot are missing: what it is worth shows when it is opened again
+			}
 			if err != nil {
 				w.fail("open %s of %s: %v", id, owner, err)
 				continue
@@ -282,6 +308,9 @@ func (w *World) Finish() *check.Report {
 	names, err := changelog.NewNames(App, 0)
 	if err != nil {
 		w.fail("%v", err)
+	}
+	if w.bucket != nil && err == nil {
+		w.found = append(w.found, w.judgeCopies(last, names)...)
 	}
 	if r, err := witness.CompareDisks(last, w.client, names, w.found); err != nil {
 		w.fail("compare: %v", err)

@@ -158,13 +158,37 @@ func CompareDisks(ctx context.Context, client []kgo.Opt, names changelog.Names, 
 
 // readFloors returns the floors of stores in the last committed progress of tasks: what lies below has expired.
 func readFloors(ctx context.Context, client []kgo.Opt, names changelog.Names, disks []*Disk) (map[processor.TaskID]map[string]string, error) {
-	subs := make(map[string]string) // by topic
+	subs := make(map[string]bool)
 	for _, d := range disks {
-		subs[names.Progress(d.Task.Sub)] = d.Task.Sub
+		subs[d.Task.Sub] = true
+	}
+	last, err := readProgress(ctx, client, names, slices.Sorted(maps.Keys(subs)))
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[processor.TaskID]map[string]string)
+	for id, p := range last {
+		trims, err := changelog.ParseTrims(p.Section(changelog.SectionTrims))
+		if err != nil {
+			return nil, fmt.Errorf("witness: progress of %s: %w", id, err)
+		}
+		out[id] = make(map[string]string)
+		for _, t := range trims {
+			out[id][t.Store] = string(t.Floor)
+		}
+	}
+	return out, nil
+}
+
+// readProgress returns the last committed progress of every task of some sub-topologies.
+func readProgress(ctx context.Context, client []kgo.Opt, names changelog.Names, subs []string) (map[processor.TaskID]*changelog.Progress, error) {
+	byTopic := make(map[string]string)
+	for _, sub := range subs {
+		byTopic[names.Progress(sub)] = sub
 	}
 	last := make(map[processor.TaskID][]byte)
-	f, err := newFollower(client, slices.Sorted(maps.Keys(subs)), func(rec *kgo.Record) {
-		last[processor.TaskID{Sub: subs[rec.Topic], Partition: rec.Partition}] = rec.Value
+	f, err := newFollower(client, slices.Sorted(maps.Keys(byTopic)), func(rec *kgo.Record) {
+		last[processor.TaskID{Sub: byTopic[rec.Topic], Partition: rec.Partition}] = rec.Value
 	})
 	if err != nil {
 		return nil, err
@@ -177,19 +201,10 @@ func readFloors(ctx context.Context, client []kgo.Opt, names changelog.Names, di
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[processor.TaskID]map[string]string)
+	out := make(map[processor.TaskID]*changelog.Progress)
 	for id, b := range last {
-		p, err := changelog.DecodeProgress(b)
-		if err != nil {
+		if out[id], err = changelog.DecodeProgress(b); err != nil {
 			return nil, fmt.Errorf("witness: progress of %s: %w", id, err)
-		}
-		trims, err := changelog.ParseTrims(p.Section(changelog.SectionTrims))
-		if err != nil {
-			return nil, fmt.Errorf("witness: progress of %s: %w", id, err)
-		}
-		out[id] = make(map[string]string)
-		for _, t := range trims {
-			out[id][t.Store] = string(t.Floor)
 		}
 	}
 	return out, nil
