@@ -7,10 +7,22 @@ import (
 )
 
 // Build checks the topology and returns its plan, or every reason why there is none: *BuildError values, joined. The
-// topology must not be changed afterwards.
+// topology must not be changed afterwards. Further calls, which any goroutine may make, return the same plan: several
+// instances in one process share it.
 func (t *Topology) Build() (*Plan, error) {
+	t.once.Do(func() {
+		t.built = true
+		t.plan, t.err = t.build()
+	})
+	if len(t.problems) > t.known {
+		return nil, t.problems.join() // it was changed
+	}
+	return t.plan, t.err
+}
+
+func (t *Topology) build() (*Plan, error) {
 	p := slices.Clone(t.problems)
-	t.built = true
+	t.known = len(p)
 	if len(t.sources) == 0 {
 		p.add(0, t.name, nil, "the topology reads no topic")
 	}
@@ -101,7 +113,7 @@ func (t *Topology) brokenAt(s *subgraph, p problems) bool {
 
 // sub returns the plan's form of a sub-topology.
 func (s *subgraph) sub() *Sub {
-	out := &Sub{ID: s.id, Operators: s.operators(), Stores: s.specs(), groups: s.groups}
+	out := &Sub{ID: s.id, Operators: s.operators(), Stores: s.specs(), Queries: s.queries(), groups: s.groups}
 	for _, src := range s.sources {
 		topic, repartition := src.topicOf()
 		from := Source{Topic: topic, Repartition: repartition}

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"github.com/tidemark/tidemark/processor"
+	"github.com/tidemark/tidemark/query"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/watermark"
 )
@@ -29,6 +30,8 @@ type Sub struct {
 	Sources   []Source // by the source index of Task.Process
 	Sinks     []Sink   // by the sink index of Output.Send
 	Stores    []store.Spec
+	// Queries describes those of the stores that can be asked. Partitions is left open.
+	Queries []*query.Store
 	// Timed says that an operator of the sub-topology asks for the time: the event time, which one behind its repartitions
 	// may ask for as well, or the processing time.
 	Timed bool

@@ -18,6 +18,7 @@ type storeDecl struct {
 	describe    []func(*StoreShape)
 	key, value  reflect.Type
 	encodings   any // storeEncodings of its types
+	asked       queryable
 	// open returns what a custom processor uses it through, for the one that owns it or another.
 	open func(b *compiler, s *processor.Scope, owner bool) any
 }

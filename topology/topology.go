@@ -1,5 +1,7 @@
 package topology
 
+import "sync"
+
 // Topology is being declared. It belongs to one goroutine until Build has returned, and must not be changed after.
 type Topology struct {
 	name     string
@@ -11,6 +13,11 @@ type Topology struct {
 	handles  int // slots of store handles and side outputs
 	problems problems
 	built    bool
+
+	once  sync.Once
+	known int // problems as of the build
+	plan  *Plan
+	err   error
 }
 
 // New starts a topology. The name is for descriptions; topics and state are named after the app id and operator ids.

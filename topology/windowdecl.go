@@ -11,17 +11,18 @@ import (
 func declareWindows[K, A any](n *node, id string, k *encoding[K], v *encoding[A], c window.Config) *storeDecl {
 	d := declare(n, id, k, v)
 	d.describe = append(d.describe, func(s *StoreShape) { s.Window, s.Layout = panesShape(c), "windows" })
+	w := c.Window
+	d.asked = queryable{windows: c.String(), panes: true, startOf: func(end int64) int64 { return w.Of(end).Start }}
 	base := d.spec
 	d.spec = func() store.Spec {
 		s := base()
 		// Rows written for other windows are not readable as these.
 		s.ValueSchema += " in " + c.StateString()
-		if w := c.Window; w.Kind() == window.KindSession {
+		if w.Kind() == window.KindSession {
 			s.Kind, s.Layout = store.Session, store.SessionLayout(true)
 		} else {
 			s.Kind = store.Window
-			startOf := func(end int64) int64 { return w.Of(end).Start }
-			endOf := func(start int64) int64 { return w.StartingAt(start).End }
+			startOf, endOf := d.asked.startOf, func(start int64) int64 { return w.StartingAt(start).End }
 			if w.Kind() == window.KindCumulate {
 				// Windows share their starts, and Kafka Streams has none of the kind: the end names them.
 				startOf, endOf = func(end int64) int64 { return end }, func(start int64) int64 { return start }
@@ -40,13 +41,15 @@ func declareSlices[K, A any](n *node, id, blocks string, k *encoding[K], v *enco
 	w := c.Window
 	d := declare(n, id, k, v)
 	d.describe = append(d.describe, func(s *StoreShape) { s.Window, s.Layout = panesShape(c), "slices" })
+	width := w.SliceWidth()
+	startOf := func(end int64) int64 { return end - width }
+	d.asked = queryable{windows: c.String(), slices: true, startOf: startOf}
 	base := d.spec
 	d.spec = func() store.Spec {
 		s := base()
 		// How slices are kept does not depend on what windows show, but how long they are does.
 		s.Kind, s.ValueSchema = store.Window, s.ValueSchema+" in slices of "+w.String()
-		width := w.SliceWidth()
-		s.Layout = store.WindowLayout(func(end int64) int64 { return end - width }, func(start int64) int64 { return start + width }, false)
+		s.Layout = store.WindowLayout(startOf, func(start int64) int64 { return start + width }, false)
 		return s
 	}
 	d.versioned(kept)

@@ -34,12 +34,14 @@ func (h *WindowStore[K, V]) attach(n *node) {
 			owner.t.problems.add(owner.seq, owner.name(), err, "store %s", h.id)
 		}
 		h.keeps(owner, "keeps "+w.String()+" for", h.keep)
+		startOf := func(end int64) int64 { return w.Of(end).Start }
+		h.decl.asked = queryable{windows: w.String(), startOf: startOf}
 		base := h.decl.spec
 		h.decl.spec = func() store.Spec {
 			s := base()
 			s.ValueSchema += " in " + w.String()
 			s.Layout = store.WindowLayout(
-				func(end int64) int64 { return w.Of(end).Start },
+				startOf,
 				func(start int64) int64 { return w.StartingAt(start).End }, false)
 			return s
 		}
