@@ -186,9 +186,12 @@ func (v *View) readWindows(ctx context.Context, s *Store, p *page) error {
 	}
 	for {
 		end, ok, err := v.firstEnd(s, at)
-		if err != nil || !ok || s.StartOf(end) > p.To {
-			p.next = nil
+		if err != nil {
 			return err
+		}
+		if !ok || s.StartOf(end) > p.To {
+			p.next = nil
+			return v.stillOf(s)
 		}
 		first := lo
 		if !bytes.Equal(at, store.AppendTimeKey(nil, end)) {
@@ -204,6 +207,8 @@ func (v *View) readWindows(ctx context.Context, s *Store, p *page) error {
 			if err != nil || full {
 				return err
 			}
+		} else if err := ctx.Err(); err != nil {
+			return Errorf(Deadline, "the deadline came while windows were looked for")
 		}
 		if at = successor(prefix); at == nil {
 			p.next = nil
@@ -214,6 +219,9 @@ func (v *View) readWindows(ctx context.Context, s *Store, p *page) error {
 
 // readWindow reads the rows of one window, and reports whether the page is full.
 func (v *View) readWindow(ctx context.Context, s *Store, p *page, prefix, lo, hi []byte) (full bool, err error) {
+	if p.Key != nil {
+		return v.readOne(ctx, s, p, append(bytes.Clone(prefix), p.Key...), lo)
+	}
 	from, to := append(bytes.Clone(prefix), lo...), successor(prefix)
 	if hi != nil {
 		to = append(bytes.Clone(prefix), hi...)
@@ -226,11 +234,31 @@ func (v *View) readWindow(ctx context.Context, s *Store, p *page, prefix, lo, hi
 	return full, err
 }
 
-// firstEnd returns the end of the first window with a row at or behind a key.
-func (v *View) firstEnd(s *Store, at []byte) (end int64, ok bool, err error) {
-	err = v.scan(s, at, nil, func(key, _ []byte) (bool, error) {
-		end, _, ok = store.ParseWindowKey(key)
+// readOne reads the row of the one key asked for, unless the page before has shown it.
+func (v *View) readOne(ctx context.Context, s *Store, p *page, key, lo []byte) (full bool, err error) {
+	if bytes.Compare(p.Key, lo) < 0 {
 		return false, nil
-	})
-	return end, ok, err
+	}
+	b, ok, err := v.rows.Get(nil, s.Index, key)
+	if err != nil {
+		return false, failed(s, err)
+	}
+	if !ok {
+		return false, nil
+	}
+	more, err := p.take(ctx, s, key, b, nil)
+	if err != nil {
+		return false, failed(s, err)
+	}
+	return !more, v.stillOf(s)
+}
+
+// firstEnd returns the end of the first window at or behind a key that may have rows.
+func (v *View) firstEnd(s *Store, at []byte) (end int64, ok bool, err error) {
+	prefix, ok, err := v.rows.Group(s.Index, at)
+	if err != nil || !ok {
+		return 0, false, failed(s, err)
+	}
+	end, _, ok = store.ParseWindowKey(prefix)
+	return end, ok, nil
 }

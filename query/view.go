@@ -14,6 +14,9 @@ type Rows interface {
 	Get(dst []byte, store int, key []byte) (row []byte, ok bool, err error)
 	// Scan iterates over the rows with lo <= key < hi; a nil hi is open. Keys come without the number of the store.
 	Scan(store int, lo, hi []byte) (store.Iterator, error)
+	// Group returns the first eight bytes of a key at or behind at of a store of kind Window: those of the first window that
+	// may have rows.
+	Group(store int, at []byte) (prefix []byte, ok bool, err error)
 }
 
 // View is the state of one task as of one commit. It is used by one goroutine at a time and must be closed.
@@ -46,7 +49,13 @@ func (v *View) still() error {
 	return v.check()
 }
 
+// stillOf is still for the end of a read of a store.
+func (v *View) stillOf(s *Store) error { return failed(s, v.still()) }
+
 func failed(s *Store, err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return err
@@ -111,10 +120,7 @@ func (v *View) scan(s *Store, lo, hi []byte, fn func(key, row []byte) (bool, err
 	if err := errors.Join(it.Err(), it.Close()); err != nil {
 		return failed(s, err)
 	}
-	if err := v.still(); err != nil {
-		return failed(s, err)
-	}
-	return nil
+	return v.stillOf(s)
 }
 
 // row makes the row that readers see of one of the DB, whose key is that of the store's layout. ok is false for a row that

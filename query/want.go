@@ -38,8 +38,10 @@ type Meta struct {
 	Watermark int64
 	// Time is when the commit was made, in ms since 1970; 0 if that is not known.
 	Time int64
-	// Position is what the state reflects: the commit, and the records of input topics.
+	// Position names the commit: whoever asks for it later gets nothing earlier.
 	Position Position
+	// Inputs are the records of input topics that the state reflects, the last one of each partition the task reads.
+	Inputs Position
 	// Stale says that the state is of a task that does not run: Lag records of changelogs are missing.
 	Stale bool
 	Lag   int64

@@ -52,6 +52,7 @@ const entrySize = int64(unsafe.Sizeof(entry{}))
 // is no position.
 type gen struct {
 	no      uint32
+	tag     uint64 // the number of its commit, see State.Publish; 0 if it was never published
 	entries []entry
 	start   []uint32 // of each store in entries, and the end
 	spans   []span   // of grouped stores

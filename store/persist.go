@@ -52,6 +52,7 @@ func (s *State) Freeze(now int64, force bool) *Frozen {
 		f.dropped[i] = !bytes.Equal(floor, s.persistedFloors[i])
 	}
 	s.flight = f
+	s.ahead.Store(s.committed)
 	s.frozen, s.active = s.active, newLayer(len(s.specs), s.committed)
 	s.frozenTo = s.committed
 	s.layerBytes, s.layerRecords, s.layerCommits = 0, 0, 0

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync/atomic"
 )
 
 // seal encodes the dirty rows into g and calls emit for them.
@@ -153,7 +154,7 @@ func (v *View[V]) retire() {
 		if uint32(e.prev>>32) > s.frozenTo {
 			_, before := s.committedGens.at(e.prev)
 			e.klen = e.klen&^entryBorn | before.klen&entryBorn
-			before.klen |= entryOld
+			atomic.OrUint32(&before.klen, entryOld) // readers may look at it, see Reading
 		}
 		if r := v.row(i); !r.Present && r.mark == g.no && i != v.at {
 			s.cleanBytes -= v.size(r)

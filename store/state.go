@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"sync/atomic"
 	"time"
 )
 
@@ -73,6 +74,11 @@ type State struct {
 	exported                                 slabs   // keys made by layouts
 	queues                                   []queue // of due times, over all stores
 
+	// For readers on other goroutines, see Reading.
+	finder *index
+	gate   *gate
+	ahead  atomic.Uint32 // newest generation that may have reached the DB
+
 	progress      []byte // of persisted
 	layerProgress []byte // of committed
 	layerSince    int64  // ms, of the oldest commit in the active layer
@@ -118,8 +124,9 @@ func Open(db DB, specs []Spec, o Options) (*State, error) {
 	}
 	s := &State{
 		db: db, specs: specs, numbers: numbers, dues: dues, layouts: layoutsOf(specs), o: o.withDefaults(), catalog: c,
-		added: added, seed: maphash.MakeSeed(), views: make([]viewer, len(specs)), wrappers: make([]any, len(specs)), cur: 1, active: newLayer(len(specs), 0),
+		added: added, seed: maphash.MakeSeed(), gate: newGate(), views: make([]viewer, len(specs)), wrappers: make([]any, len(specs)), cur: 1, active: newLayer(len(specs), 0),
 	}
+	s.finder = newIndex(s.seed)
 	if !fresh {
 		s.progress = progress
 	}
@@ -313,14 +320,14 @@ func (s *State) Memory() Memory {
 	return m
 }
 
-// Close drops what is not committed, persists the committed layer, and closes the DB. A frozen layer must be finished
-// before.
+// Close drops what is not committed, persists the committed layer, and closes the DB; reads of it end with ErrClosed. A
+// frozen layer must be finished before.
 func (s *State) Close() error {
 	err := s.Persist(0, true)
 	if err == nil && s.applied {
 		err = s.db.Flush()
 	}
-	if err = errors.Join(err, s.db.Close()); err != nil {
+	if err = errors.Join(err, s.gate.close(), s.db.Close()); err != nil {
 		return fmt.Errorf("store: close: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark/changelog"
+	"github.com/tidemark/tidemark/query"
 	"github.com/tidemark/tidemark/rebalance"
 	"github.com/tidemark/tidemark/topology"
 )
@@ -47,6 +48,8 @@ type Engine struct {
 	started     time.Time
 	maxBytes    map[string]int // max.message.bytes of the topics that are written
 
+	asked     atomic.Pointer[[]*query.Store]
+	hosts     atomic.Pointer[hostMap]
 	stateful  atomic.Int64 // tasks with stores that this instance has
 	queued    atomic.Int64 // bytes fetched and not yet processed
 	processed atomic.Int64 // records processed by this instance
@@ -80,6 +83,7 @@ func New(plan *topology.Plan, cfg Config) (*Engine, error) {
 		failed:  make(chan struct{}),
 		started: cfg.Clock.Now(),
 	}
+	e.describeStores()
 	e.source = newSource(e)
 	e.mgr = newManager(e)
 	e.purger = newPurger(e)

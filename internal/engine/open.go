@@ -318,6 +318,7 @@ func (e *Engine) takeOver(ctx context.Context, t *task, s *sight) error {
 		}
 	}
 	t.seq, t.ends, t.clocks = p.Seq, positions, p.Section(changelog.SectionClocks)
+	t.lastW, t.lastTime = p.W, p.Time
 	for _, in := range t.inputs {
 		b := s.bounds[changelog.TopicPartition{Topic: in.topic, Partition: in.partition}]
 		off, ok := p.Offset(in.topic, in.partition)

@@ -251,6 +251,8 @@ func (e *Engine) replay(ctx context.Context, t *task, s *sight, parts []changelo
 	for i, p := range parts {
 		reached[i] = p.From
 	}
+	behind, hidden := e.showStale(t, info.Total)
+	defer hidden()
 	left := info.Total
 	remaining.Add(float64(left))
 	defer func() { remaining.Add(-float64(left)) }()
@@ -272,6 +274,7 @@ func (e *Engine) replay(ctx context.Context, t *task, s *sight, parts []changelo
 		}
 		remaining.Add(float64(info.Total - done - left))
 		left = info.Total - done
+		behind.lag.Store(left)
 		if now := e.cfg.Clock.Now(); now.Sub(last) >= time.Second {
 			last = now
 			info.Done, info.At = done, now
@@ -324,6 +327,8 @@ func (e *Engine) restoreError(err error) error {
 // closeTask releases a task's database. What was not committed is dropped; what was committed is written
 // down, whether the lease is still held or not: it is an exact prefix of the committed history.
 func (e *Engine) closeTask(t *task) {
+	t.hide()
+	t.hub.close()
 	if t.proc != nil {
 		if err := t.proc.Close(); err != nil {
 			e.log.Warn("close processors", zap.Stringer("task", t.id), zap.Error(err))

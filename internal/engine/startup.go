@@ -230,6 +230,7 @@ func (e *Engine) buildSubs(counts topology.Counts, ids map[string]string, have m
 		s.records = e.cfg.Metrics.records.WithLabelValues(s.id)
 		e.subs = append(e.subs, s)
 	}
+	e.describeStores()
 	return nil
 }
 

@@ -43,10 +43,15 @@ type task struct {
 	state     *store.State
 	base      store.DB // of state: what its layers are written to, and checkpoints made of
 	kept      keeping
+	public    atomic.Pointer[exposed] // what readers see; nil: nothing
+	bell      bell
+	hub       hub
 	proc      *processor.Task
 	seq       uint64 // of the last commit
 	ends      []int64
 	out       output
+	lastW     int64 // watermark and wall clock of the commit it was opened at
+	lastTime  int64
 	clocks    []byte                // its event time as of the last commit, see processor.Task.AppendClocks
 	told      []watermark.Broadcast // what it has announced, per announcing sink, as of the last commit
 	counted   []processor.Counters  // what of its operators' counters is in a seal
