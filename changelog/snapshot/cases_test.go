@@ -64,10 +64,10 @@ func TestOPartial(t *testing.T) {
 		}
 		wantRestored(t, s, r, before)
 		left := len(keys(t, s))
-		if n, err := Collect(t.Context(), s, testTask, []Ref{r}, hence(0), Grace); n != 0 || err != nil {
+		if n, _, err := Collect(t.Context(), s, testTask, []Ref{r}, hence(0), Grace); n != 0 || err != nil {
 			t.Errorf("%s: %d of a running upload deleted, %v", name, n, err)
 		}
-		n, err := Collect(t.Context(), s, testTask, []Ref{r}, hence(2*Grace), Grace)
+		n, _, err := Collect(t.Context(), s, testTask, []Ref{r}, hence(2*Grace), Grace)
 		if n != left-2 || err != nil {
 			t.Errorf("%s: %d of %d leftovers deleted, %v", name, n, left-2, err)
 		}
@@ -156,7 +156,7 @@ func TestORestoredFrom(t *testing.T) {
 	}
 	collect := func() {
 		t.Helper()
-		_, err := Collect(t.Context(), s, testTask, refs, hence(2*Grace), Grace)
+		_, _, err := Collect(t.Context(), s, testTask, refs, hence(2*Grace), Grace)
 		check(t, err)
 	}
 	collect()

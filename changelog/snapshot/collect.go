@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,26 +13,29 @@ import (
 )
 
 // Collect deletes what no snapshot of the task needs and returns how many objects that were. It reads every manifest that
-// refs name; while one cannot be read it deletes nothing.
+// refs name; while one cannot be read it deletes nothing. Since it lists the bucket anyway it also returns what Lost finds.
 //
 // It is for the owner of the task, right after a commit, never while it uploads. The refs are those of the progress record
 // that was committed, and now was read before that commit began: whatever a later owner has put since is then younger than
 // grace, even if this call runs an hour late on a machine that was asleep.
-func Collect(ctx context.Context, store objects.Store, task Task, refs []Ref, now time.Time, grace time.Duration) (deleted int, err error) {
-	n, err := collect(ctx, store, task, refs, now, grace)
+func Collect(ctx context.Context, store objects.Store, task Task, refs []Ref, now time.Time, grace time.Duration) (deleted int, lost []string, err error) {
+	deleted, lost, err = collect(ctx, store, task, refs, now, grace)
 	if err != nil {
-		return n, fmt.Errorf("snapshot: collect %v: %w", task, err)
+		return deleted, lost, fmt.Errorf("snapshot: collect %v: %w", task, err)
 	}
-	return n, nil
+	return deleted, lost, nil
 }
 
-func collect(ctx context.Context, store objects.Store, task Task, refs []Ref, now time.Time, grace time.Duration) (int, error) {
-	retained := make([]*Manifest, len(refs))
-	for i, r := range refs {
-		var err error
-		if retained[i], err = Load(ctx, store, r); err != nil {
-			return 0, err
+func collect(ctx context.Context, store objects.Store, task Task, refs []Ref, now time.Time, grace time.Duration) (int, []string, error) {
+	var retained []*Manifest
+	var unread error
+	for _, r := range refs {
+		m, err := Load(ctx, store, r)
+		if err != nil {
+			unread = cmp.Or(unread, err)
+			continue
 		}
+		retained = append(retained, m)
 	}
 	var have []objects.Info
 	err := store.List(ctx, task.Prefix(), func(i objects.Info) error {
@@ -39,16 +43,20 @@ func collect(ctx context.Context, store objects.Store, task Task, refs []Ref, no
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return 0, nil, cmp.Or(unread, err)
+	}
+	lost := Lost(have, retained)
+	if unread != nil {
+		return 0, lost, unread
 	}
 	garbage := Garbage(have, retained, refs, now, grace)
 	if len(garbage) == 0 {
-		return 0, nil
+		return 0, lost, nil
 	}
 	if err := store.Delete(ctx, garbage...); err != nil {
-		return 0, err
+		return 0, lost, err
 	}
-	return len(garbage), nil
+	return len(garbage), lost, nil
 }
 
 // Abandoned is how long nothing may have been put for a task nobody knows before its objects are deleted.
@@ -78,7 +86,7 @@ func SweepApp(ctx context.Context, store objects.Store, app string, live func(Ta
 		if known || now.Sub(newest[task]) <= abandoned {
 			continue
 		}
-		n, err := Collect(ctx, store, task, refs, now, abandoned)
+		n, _, err := Collect(ctx, store, task, refs, now, abandoned)
 		deleted += n
 		errs = append(errs, err)
 	}

@@ -49,7 +49,7 @@ func Example() {
 	}
 	fmt.Println("commit:", m.Seq, "whole:", snapshot.Verify(ctx, store, m, snapshot.Options{}) == nil)
 
-	deleted, err := snapshot.Collect(ctx, store, task, listed, time.Now(), snapshot.Grace)
+	deleted, _, err := snapshot.Collect(ctx, store, task, listed, time.Now(), snapshot.Grace)
 	fmt.Println("deleted:", deleted, err)
 	// Output:
 	// uploaded files: 1

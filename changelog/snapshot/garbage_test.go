@@ -69,17 +69,52 @@ func TestCollect(t *testing.T) {
 	delete(d.files, "1.sst")
 	r2, _, _ := mustUpload(t, s, d, 2, []*Manifest{m1}, nil)
 
-	n, err := Collect(t.Context(), s, testTask, []Ref{r2}, hence(0), Grace)
+	n, _, err := Collect(t.Context(), s, testTask, []Ref{r2}, hence(0), Grace)
 	if n != 0 || err != nil {
 		t.Errorf("at once: %d, %v", n, err)
 	}
-	n, err = Collect(t.Context(), s, testTask, []Ref{r2}, hence(2*Grace), Grace)
+	n, _, err = Collect(t.Context(), s, testTask, []Ref{r2}, hence(2*Grace), Grace)
 	if n != 2 || err != nil {
 		t.Errorf("later: %d, %v", n, err)
 	}
 	wantRestored(t, s, r2, d)
-	if n, err = Collect(t.Context(), s, testTask, []Ref{r2}, hence(2*Grace), Grace); n != 0 || err != nil {
+	if n, _, err = Collect(t.Context(), s, testTask, []Ref{r2}, hence(2*Grace), Grace); n != 0 || err != nil {
 		t.Errorf("again: %d, %v", n, err)
+	}
+}
+
+// A collection also tells which files of the retained snapshots the bucket has lost, one that cannot delete anything included;
+// putting them again makes the snapshots whole.
+func TestCollectLost(t *testing.T) {
+	s := objects.NewMem()
+	d := newDatabase("1.sst", "one", "2.sst", "two", "3.sst", "three")
+	r1, m1, _ := mustUpload(t, s, d, 1, nil, nil)
+	d.files["4.sst"] = "four"
+	r2, m2, _ := mustUpload(t, s, d, 2, []*Manifest{m1}, nil)
+	refs := []Ref{r1, r2}
+	lose := map[string]string{}
+	for _, f := range m2.Files {
+		lose[f.Name] = m2.Object(f)
+	}
+	check(t, s.Delete(t.Context(), lose["1.sst"]))
+	check(t, s.Put(t.Context(), lose["4.sst"], objects.Bytes([]byte("fo"))))
+	want := []string{lose["1.sst"], lose["4.sst"]}
+	slices.Sort(want)
+	if n, lost, err := Collect(t.Context(), s, testTask, refs, hence(2*Grace), Grace); n != 0 || err != nil || !slices.Equal(lost, want) {
+		t.Errorf("%d, %q, %v, want %q", n, lost, err, want)
+	}
+	check(t, s.Delete(t.Context(), r1.Key))
+	if _, lost, err := Collect(t.Context(), s, testTask, refs, hence(2*Grace), Grace); !errors.Is(err, objects.ErrNotFound) || !slices.Equal(lost, want) {
+		t.Errorf("without a manifest: %q, %v", lost, err)
+	}
+	m2.Files = slices.DeleteFunc(slices.Clone(m2.Files), func(f File) bool { return slices.Contains(want, m2.Object(f)) })
+	r3, _, stats := mustUpload(t, s, d, 3, []*Manifest{m2}, nil)
+	if stats.Uploaded != 2 {
+		t.Errorf("%d files put", stats.Uploaded)
+	}
+	wantRestored(t, s, r3, d)
+	if _, lost, err := Collect(t.Context(), s, testTask, []Ref{r2, r3}, hence(2*Grace), Grace); err != nil || len(lost) > 0 {
+		t.Errorf("in the end: %q, %v", lost, err)
 	}
 }
 
@@ -121,7 +156,7 @@ func TestCollectUnreadable(t *testing.T) {
 		mustUpload(t, s, d, 3, nil, nil)
 		store := change(t, s, r1)
 		before := keys(t, s)
-		n, err := Collect(t.Context(), store, testTask, []Ref{r1, r2}, hence(2*Grace), Grace)
+		n, _, err := Collect(t.Context(), store, testTask, []Ref{r1, r2}, hence(2*Grace), Grace)
 		if n != 0 || err == nil || !slices.Equal(keys(t, s), before) {
 			t.Errorf("%s: %d deleted, %v", name, n, err)
 		}
@@ -138,12 +173,12 @@ func TestCollectStaleListing(t *testing.T) {
 	stale := objects.WithFaults(s, nil, func(objects.Op) objects.Fault {
 		return objects.Fault{Hide: func(key string) bool { return strings.Contains(key, "sst") }}
 	})
-	n, err := Collect(t.Context(), stale, testTask, []Ref{r2}, hence(2*Grace), Grace)
+	n, _, err := Collect(t.Context(), stale, testTask, []Ref{r2}, hence(2*Grace), Grace)
 	if n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	wantRestored(t, s, r2, d)
-	if n, err = Collect(t.Context(), s, testTask, []Ref{r2}, hence(2*Grace), Grace); n != 1 || err != nil {
+	if n, _, err = Collect(t.Context(), s, testTask, []Ref{r2}, hence(2*Grace), Grace); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	wantRestored(t, s, r2, d)

@@ -184,7 +184,7 @@ func (m *model) collect(p *process) {
 	if m.rng.IntN(3) == 0 {
 		s = m.shaky()
 	}
-	n, err := Collect(context.Background(), s, testTask, p.refs, p.commit, Grace)
+	n, _, err := Collect(context.Background(), s, testTask, p.refs, p.commit, Grace)
 	m.note("collect with %d: %d, %v", len(p.refs), n, err)
 	m.collected += n
 	// A zombie may find its own manifests gone: the owner has dropped them.
@@ -247,7 +247,7 @@ func (m *model) check() {
 // settle lets everything die but the owner, and a collection later only what counts is left.
 func (m *model) settle() {
 	time.Sleep(3 * Grace)
-	if _, err := Collect(context.Background(), m.bucket, testTask, m.refs, time.Now(), Grace); err != nil {
+	if _, _, err := Collect(context.Background(), m.bucket, testTask, m.refs, time.Now(), Grace); err != nil {
 		m.fail("last collection: %v", err)
 	}
 	want := make(map[string]bool)

@@ -91,7 +91,7 @@ func TestUploadForeignTask(t *testing.T) {
 	if stats.Uploaded != 1 {
 		t.Errorf("%+v", stats)
 	}
-	n, err := Collect(t.Context(), s, m.Task(), nil, hence(2*Grace), Grace)
+	n, _, err := Collect(t.Context(), s, m.Task(), nil, hence(2*Grace), Grace)
 	check(t, err)
 	if n != 2 {
 		t.Errorf("%d objects deleted, want those of the other task", n)
@@ -212,7 +212,7 @@ func TestUploadInterrupted(t *testing.T) {
 				wantRestored(t, mem, r1, first)
 
 				// What was left behind goes when it is old, and only that.
-				_, err = Collect(t.Context(), mem, testTask, []Ref{r1, r3}, hence(2*Grace), Grace)
+				_, _, err = Collect(t.Context(), mem, testTask, []Ref{r1, r3}, hence(2*Grace), Grace)
 				check(t, err)
 				wantRestored(t, mem, r3, third)
 				wantRestored(t, mem, r1, first)

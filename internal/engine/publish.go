@@ -19,7 +19,7 @@ import (
 //	3  upload what no retained snapshot has, the manifest last
 //	4  the reference goes into the next progress record, inside its transaction; every progress record lists all
 //	   that are retained
-//	5  after that commit, delete what no retained manifest names
+//	5  after that commit, delete what no retained manifest names, and look whether what they name is still there
 //
 // An owner that has lost the task cannot carry out step 4, so nothing it has uploaded counts.
 
@@ -33,6 +33,7 @@ type keeping struct {
 	done     atomic.Pointer[published]
 	memo     *snapshot.Memo                // of the database that is open
 	loaded   map[string]*snapshot.Manifest // by key; the snapshotter's
+	lost     []string                      // files of retained snapshots that the object store no longer has; the snapshotter's
 	failures int                           // in a row; whoever has set busy
 	newest   atomic.Int64                  // when the newest one was made, ms; 0: there is none
 	lazy     atomic.Pointer[hydration]     // nil: the database was not opened over a snapshot

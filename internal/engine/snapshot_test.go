@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark/tidemark/internal/embedded"
 	"github.com/tidemark/tidemark/internal/engine"
 	"github.com/tidemark/tidemark/store/pebblestore"
+	"github.com/tidemark/tidemark/topology"
 )
 
 // bucket is an object store as one instance sees it: a dead one reaches nothing.
@@ -41,11 +42,20 @@ func (b *bucket) Delete(ctx context.Context, keys ...string) error {
 }
 
 // snapping prepares an instance with snapshots into an object store, one every ten seconds if there are changes.
-func (s *scene) snapping(name string, d *pebbles, store objects.Store, mode engine.RestoreMode) *node {
+func (s *scene) snapping(name string, d *pebbles, store objects.Store, mode engine.RestoreMode, change ...func(*engine.Config)) *node {
+	s.t.Helper()
+	return s.snappingAs(name, counting(), d, store, mode, change...)
+}
+
+// snappingAs is snapping for another app than counting.
+func (s *scene) snappingAs(name string, top *topology.Topology, d *pebbles, store objects.Store, mode engine.RestoreMode, change ...func(*engine.Config)) *node {
 	s.t.Helper()
 	b := &bucket{Store: store}
-	n := s.prepare(name, counting(), d, func(c *engine.Config) {
+	n := s.prepare(name, top, d, func(c *engine.Config) {
 		c.Snapshots = &engine.Snapshots{Store: b, Interval: 10 * time.Second, Restore: mode, Format: pebblestore.FormatVersion(), Dir: d.tasks()}
+		for _, f := range change {
+			f(c)
+		}
 	})
 	b.n = n
 	return n

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -151,7 +152,8 @@ func (s *snapshotter) upload(ctx context.Context, j job) {
 	t.kept.done.Store(&published{ref: ref, manifest: m, begun: j.begun})
 }
 
-// manifests returns those of the retained snapshots that can be read. Another one only means more to upload.
+// manifests returns those of the retained snapshots that can be read, without the files that are lost. What is lacking only
+// means more to upload.
 func (k *keeping) manifests(ctx context.Context, store objects.Store, refs []snapshot.Ref) []*snapshot.Manifest {
 	loaded := make(map[string]*snapshot.Manifest, len(refs))
 	var out []*snapshot.Manifest
@@ -164,6 +166,11 @@ func (k *keeping) manifests(ctx context.Context, store objects.Store, refs []sna
 			}
 		}
 		loaded[ref.Key] = m
+		if len(k.lost) > 0 {
+			there := *m
+			there.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f snapshot.File) bool { return slices.Contains(k.lost, m.Object(f)) })
+			m = &there
+		}
 		out = append(out, m)
 	}
 	k.loaded = loaded
@@ -180,10 +187,18 @@ func (s *snapshotter) collect(ctx context.Context, j job) {
 	if t.lease.lost() {
 		return
 	}
-	n, err := snapshot.Collect(ctx, s.store, e.snapshotTask(t), j.refs, j.begun, e.cfg.Snapshots.Grace)
+	n, lost, err := snapshot.Collect(ctx, s.store, e.snapshotTask(t), j.refs, j.begun, e.cfg.Snapshots.Grace)
 	e.cfg.Metrics.snapshotDeleted.Add(float64(n))
 	if err != nil && ctx.Err() == nil {
 		e.log.Warn("old snapshots are not deleted", zap.Stringer("task", t.id), zap.Error(err))
+	}
+	if err == nil || len(lost) > 0 {
+		t.kept.lost = lost
+	}
+	if len(lost) > 0 {
+		e.log.Warn("the object store has lost parts of snapshots: the next snapshot puts them there again",
+			zap.Stringer("task", t.id), zap.Int("files", len(lost)))
+		t.kept.again.Store(true)
 	}
 }
 

@@ -104,8 +104,11 @@ func collecting() []Mutant {
 			{snapGarbage, "if !live[r.Key] {", "if !live[r.Key] && false {"},
 		}, Tests: each("changelog/snapshot", "TestGarbage")},
 		{Name: "collect-goes-on", What: "a manifest that cannot be loaded is left out of the collection", Edits: []Edit{
-			{snapCollect, "\t\t\treturn 0, err\n\t\t}\n\t}\n\tvar have", "\t\t\treturn collect(ctx, store, task, append(refs[:i:i], refs[i+1:]...), now, grace)\n\t\t}\n\t}\n\tvar have"},
+			{snapCollect, "\t\t\tunread = cmp.Or(unread, err)\n", "\t\t\trefs = slices.DeleteFunc(slices.Clone(refs), func(x Ref) bool { return x == r })\n"},
 		}, Tests: each("changelog/snapshot", "TestCollectUnreadable")},
+		{Name: "lost-any-size", What: "an object of another size counts as the file that was put", Edits: []Edit{
+			{snapGarbage, "!ok || size != f.Size", "!ok || size < 0"},
+		}, Tests: each("changelog/snapshot", "TestCollectLost")},
 		{Name: "retain-drops-pinned", What: "snapshots that hydrate or belong to savepoints roll too", Edits: []Edit{
 			{snapRefs, "if r.Kept == Rolling {", "{"},
 		}, Tests: each("changelog/snapshot", "TestRetain", "TestRetainRandom", "TestORestoredFrom")},
@@ -258,6 +261,9 @@ func publishing() []Mutant {
 		{Name: "not-again", What: "a snapshot that failed waits for changes", Edits: []Edit{
 			{snapSnapshotter, "\tt.kept.again.Store(true)\n", ""},
 		}, Tests: each(engine, "TestSnapshotTriedAgain")},
+		{Name: "lost-is-there", What: "what the object store has lost counts as there", Edits: []Edit{
+			{snapSnapshotter, "if len(k.lost) > 0 {", "if len(k.lost) > 1<<30 {"},
+		}, Tests: each(engine, "TestBucketForgets")},
 		{Name: "unread-list", What: "snapshots are made that cannot be listed", Edits: []Edit{
 			{snapPublish, " || t.kept.list.unread ||", " ||"},
 		}, Tests: each(engine, "TestSnapshotListOfLaterBuild")},

@@ -42,7 +42,7 @@ type bucket struct {
 
 	mu     sync.Mutex
 	spells []spell
-	hurt   map[string]bool // objects that were damaged or removed where they lie, by key
+	hurt   map[string]bool // objects that were damaged or removed where they lie, by key; true: with the size they had
 }
 
 // spell is something wrong with the bucket for some time.
@@ -70,7 +70,7 @@ func (b *bucket) plan(op objects.Op) objects.Fault {
 		}
 		if f := s.plan(op); f.Err != nil || f.Delay > 0 || f.Damage != nil || f.Reset || f.Hide != nil {
 			if f.Damage != nil && op.Kind == objects.OpPut {
-				b.hurt[op.Key] = true
+				b.hurt[op.Key] = len(f.Damage(make([]byte, 1<<10))) == 1<<10
 			}
 			return f
 		}
@@ -85,10 +85,12 @@ func (b *bucket) calm() {
 	b.spells = nil
 }
 
-func (b *bucket) isHurt(key string) bool {
+// isHurt says whether an object was damaged or removed, and whether a listing does not show that.
+func (b *bucket) isHurt(key string) (hurt, hidden bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.hurt[key]
+	hidden, hurt = b.hurt[key]
+	return hurt, hidden
 }
 
 // reach is the way of one life to the bucket: the dead change nothing any more.
@@ -199,7 +201,7 @@ func (b *bucket) lose(part string) {
 	})
 	b.mu.Lock()
 	for _, k := range keys {
-		b.hurt[k] = true
+		b.hurt[k] = false
 	}
 	b.mu.Unlock()
 	if err == nil {

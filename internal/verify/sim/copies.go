@@ -75,7 +75,7 @@ func (w *World) judgeCopies(ctx context.Context, names changelog.Names) []*witne
 			case err == nil:
 				whole++
 				disks = append(disks, d)
-			case !w.bucket.excuses(ctx, ref):
+			case !w.bucket.excuses(ctx, ref, all && ref == r.Refs[len(r.Refs)-1]):
 				w.fail("snapshot of %s at commit %d: %v", r.Task, ref.Seq, err)
 			default:
 				w.note("snapshot of %s at commit %d is of no use: %v", r.Task, ref.Seq, err)
@@ -108,10 +108,12 @@ func (w *World) judgeGarbage(ctx context.Context, needed map[string]bool, blocke
 	}
 }
 
-// excuses says whether something a snapshot needs is not what it should be because the world has damaged it.
-func (b *bucket) excuses(ctx context.Context, ref snapshot.Ref) bool {
+// excuses says whether something a snapshot needs is not what it should be because the world has damaged it. What a listing
+// shows to be gone must be there again in the newest snapshot.
+func (b *bucket) excuses(ctx context.Context, ref snapshot.Ref, newest bool) bool {
 	if !b.intact(ctx, ref.Key) {
-		return b.isHurt(ref.Key)
+		hurt, _ := b.isHurt(ref.Key)
+		return hurt && !newest
 	}
 	m, err := snapshot.Load(ctx, b.mem, ref)
 	if err != nil {
@@ -123,7 +125,7 @@ func (b *bucket) excuses(ctx context.Context, ref snapshot.Ref) bool {
 		if f.Data != nil || b.intact(ctx, key) {
 			continue
 		}
-		if !b.isHurt(key) {
+		if hurt, hidden := b.isHurt(key); !hurt || newest && !hidden {
 			return false
 		}
 		broken = true
