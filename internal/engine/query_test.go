@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -254,6 +255,17 @@ func (a *asker) perPartition(n, k int) (sum int) {
 	return sum
 }
 
+// joined waits until the instance is in the group. The in-process broker never forgets a member whose connection has gone
+// while it waited for the answer to its join; a real one gives it the session time-out.
+func (n *node) joined() {
+	n.s.t.Helper()
+	n.s.await(n.client+" in the group", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return slices.Contains(n.phases, "running")
+	})
+}
+
 // Instances come, go, crash and stand still while clients ask: every answer is of a commit and none goes back; what has no
 // answer gets a reason.
 func TestQueryMoves(t *testing.T) {
@@ -292,6 +304,7 @@ func TestQueryMoves(t *testing.T) {
 					var fresh *node
 					switch rng.IntN(4) {
 					case 0:
+						n.joined()
 						n.crash()
 						fresh = s.start(n.name, counting(), n.disk, nil)
 					case 1:

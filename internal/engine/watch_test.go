@@ -158,6 +158,7 @@ func TestWatchMoves(t *testing.T) {
 					var fresh *node
 					switch rng.IntN(5) {
 					case 0:
+						old.joined()
 						old.crash()
 						fresh = s.start(old.name, counting(), old.disk, nil)
 					case 1:
