@@ -30,7 +30,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	b, err := embedded.Start(embedded.Options{Topics: map[string]int{"in": 2, "out": 2}})
+	b, err := embedded.Start(embedded.Options{Topics: map[string]int{"in": 2, "out": 2, "sums": 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
