@@ -163,7 +163,7 @@ func (p *page) take(ctx context.Context, s *Store, key, b []byte, keep func(*Row
 		p.rows = append(p.rows, r)
 		p.bytes += size
 	}
-	p.next = append(p.next[:0], key...)
+	p.next = append([]byte{}, key...) // never nil: a key may be empty
 	if len(p.rows) == p.Rows || p.Visit > 0 && p.visited >= p.Visit {
 		return false, nil
 	}
