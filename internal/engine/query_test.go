@@ -377,6 +377,44 @@ func TestQCloseUnderRead(t *testing.T) {
 	})
 }
 
+// A view that was taken before the task moved gives no answer any more, from whatever it would have been read.
+func TestQueryAfterMove(t *testing.T) {
+	t.Parallel()
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
+		n := s.start("a", counting(), newPebbles(), nil)
+		n.awaitTasks(1)
+		s.feed("in", 0, 10, 1)
+		s.counts("out", 10, 1)
+		st := n.asked("counts")
+		v, err := n.e.View(t.Context(), query.Task{Sub: st.Sub}, query.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		n.freeze(true)
+		s.pass(dead)
+		b := s.start("b", counting(), newPebbles(), nil)
+		s.feed("in", 10, 10, 1)
+		s.counts("out", 20, 1)
+		n.freeze(false)
+		s.await("the loss noticed", func() bool { return len(n.running()) == 0 })
+		if row, ok, err := v.Get(st, []byte("k0")); !errors.Is(err, &query.Error{Reason: query.Moved}) {
+			t.Errorf("a view of a task that has moved: %x, %v, %v", row.Value, ok, err)
+		}
+		s.await("the former owner names the new one", func() bool {
+			_, _, err := n.get(t.Context(), 0, query.Want{})
+			var e *query.Error
+			if !errors.As(err, &e) || !e.Retry() {
+				t.Fatalf("the former owner says: %v", err)
+			}
+			return e.Reason == query.NotOwner && e.Host.Instance == "b" || len(n.running()) == 1
+		})
+		if c, _ := b.mustGet(0, query.Want{}); c != 20 {
+			t.Errorf("the owner says %d", c)
+		}
+	})
+}
+
 // While a task restores on top of what its directory holds, who asks for it sees that, with its lag; everybody else is told
 // to wait. On top of nothing there is nothing to see.
 func TestQueryWhileRestoring(t *testing.T) {
