@@ -46,6 +46,8 @@ func (v *View) Read(ctx context.Context, s *Store, spec Page) (rows []Row, next 
 		p.From, p.To = -1<<63, maxTime
 	}
 	switch {
+	case s.Sliced != nil:
+		err = v.readSliced(ctx, s, p)
 	case s.Kind == Window:
 		err = v.readWindows(ctx, s, p)
 	case s.Kind == KeyValue || s.Kind == Expiring:

@@ -43,7 +43,8 @@ type Store struct {
 	Topics []string
 	// Windows describes the windows of a windowed aggregate, empty for others.
 	Windows string
-	// Slices says that rows are slices that several windows share, not windows.
+	// Slices says that the rows the store keeps are slices that several windows share. Reads make windows of them, see
+	// Sliced; a watch tells the slices.
 	Slices bool
 	// Key and Value are the encodings.
 	Key, Value Format
@@ -54,6 +55,8 @@ type Store struct {
 	Panes bool
 	// StartOf returns the start of the window with an end, for stores of kind Window.
 	StartOf func(end int64) int64
+	// Sliced says how windows are made of slices, for stores that keep those.
+	Sliced *Sliced
 }
 
 // Task is one partition of a sub-topology.

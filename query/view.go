@@ -154,7 +154,11 @@ func UserRow(s *Store, key, b []byte) (r Row, ok bool, err error) {
 		}
 	case Window:
 		if r.End, r.Key, ok = store.ParseWindowKey(key); ok {
-			r.Start = s.StartOf(r.End)
+			if s.Sliced != nil {
+				r.Start = r.End - s.Sliced.Width
+			} else {
+				r.Start = s.StartOf(r.End)
+			}
 		}
 	case Session:
 		var span store.Span

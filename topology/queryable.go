@@ -4,6 +4,7 @@ import (
 	"github.com/tidemark/tidemark/codec"
 	"github.com/tidemark/tidemark/query"
 	"github.com/tidemark/tidemark/store"
+	"github.com/tidemark/tidemark/window"
 )
 
 // queryable is what readers from outside need to know of a store besides its spec.
@@ -11,7 +12,7 @@ type queryable struct {
 	windows string                // of what windows
 	startOf func(end int64) int64 // of kind Window
 	panes   bool                  // values begin with the state of a pane
-	slices  bool
+	sliced  *query.Sliced         // how windows are made of slices, nil if it keeps windows
 }
 
 // formats returns the encodings of a store without their types.
@@ -55,9 +56,46 @@ func (s *subgraph) queries() []*query.Store {
 			continue
 		}
 		out = append(out, &query.Store{
-			ID: d.id, Kind: kind, Sub: s.id, Topics: topics, Windows: d.asked.windows, Slices: d.asked.slices,
+			ID: d.id, Kind: kind, Sub: s.id, Topics: topics, Windows: d.asked.windows, Slices: d.asked.sliced != nil, Sliced: d.asked.sliced,
 			Key: k, Value: v, Index: i, Panes: d.asked.panes, StartOf: d.asked.startOf,
 		})
 	}
 	return out
+}
+
+// slicedOf says how windows are made of slices.
+func slicedOf[A any](w window.Window, v *encoding[A], merge func(a, b A) A) *query.Sliced {
+	start := func(end int64) int64 { return w.Of(end).Start }
+	s := &query.Sliced{
+		Width: w.SliceWidth(),
+		Cover: func(slice int64) int64 { return w.Cover(w.SliceOf(slice)).First },
+		Done:  func(watermark int64) int64 { return w.SlicesDone(watermark) },
+	}
+	s.Hop = w.Cover(w.Slice(0)).Step
+	s.First = func(from int64) int64 {
+		c := w.Cover(w.Slice(from))
+		switch {
+		case start(c.Last) < from:
+			return c.Last + s.Hop
+		case w.Kind() == window.KindCumulate:
+			return c.First
+		}
+		return c.Last
+	}
+	s.Merge = func(dst, a, b []byte) ([]byte, error) {
+		c, err := v.get()
+		if err != nil {
+			return nil, err
+		}
+		x, err := c.Decode(a)
+		if err != nil {
+			return nil, err
+		}
+		y, err := c.Decode(b)
+		if err != nil {
+			return nil, err
+		}
+		return c.Append(dst, merge(x, y))
+	}
+	return s
 }

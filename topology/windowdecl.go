@@ -36,14 +36,14 @@ func declareWindows[K, A any](n *node, id string, k *encoding[K], v *encoding[A]
 
 // declareSlices adds the stores of a windowed aggregate that is kept by slices: its rows are those of Kafka Streams'
 // windows of the size of a slice.
-func declareSlices[K, A any](n *node, id, blocks string, k *encoding[K], v *encoding[A], kept *version, c window.Config) {
+func declareSlices[K, A any](n *node, id, blocks string, k *encoding[K], v *encoding[A], kept *version, merge func(a, b A) A, c window.Config) {
 	n.t.claimID(n, blocks, "store")
 	w := c.Window
 	d := declare(n, id, k, v)
 	d.describe = append(d.describe, func(s *StoreShape) { s.Window, s.Layout = panesShape(c), "slices" })
 	width := w.SliceWidth()
 	startOf := func(end int64) int64 { return end - width }
-	d.asked = queryable{windows: c.String(), slices: true, startOf: startOf}
+	d.asked = queryable{windows: c.String(), startOf: func(end int64) int64 { return w.Of(end).Start }, sliced: slicedOf(w, v, merge)}
 	base := d.spec
 	d.spec = func() store.Spec {
 		s := base()

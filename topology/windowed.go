@@ -126,7 +126,7 @@ func windowedAs[K, V, A any](w *Windowed[K, V], kind, id string, u uses, v *enco
 	blocks := ""
 	if f := fold(); f.merge != nil && !f.inPlace && processor.CanSlice(&w.c) {
 		blocks = id + "-blocks"
-		declareSlices(n, id, blocks, s.k, kept, version, w.c)
+		declareSlices(n, id, blocks, s.k, kept, version, f.merge, w.c)
 	} else {
 		declareWindows(n, id, s.k, kept, w.c).versioned(version)
 	}
