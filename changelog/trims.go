@@ -43,11 +43,12 @@ func (t Trim) Add(start, group int64) Trim {
 	return t
 }
 
-// join makes one segment of the two whose groups are closest: they expire at almost the same time.
+// join makes one segment of the two that cover the least together, so that all stay about equally wide. The first one is left
+// alone: it is the next to go, and would never if it took in more and more.
 func (t *Trim) join() {
 	at, least := 0, uint64(math.MaxUint64)
-	for i := 1; i < len(t.Segments); i++ {
-		if d := uint64(t.Segments[i].Group) - uint64(t.Segments[i-1].Group); d < least {
+	for i := 2; i < len(t.Segments); i++ {
+		if d := uint64(t.Segments[i].Group) - uint64(t.Segments[i-2].Group); d < least {
 			at, least = i, d
 		}
 	}

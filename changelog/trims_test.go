@@ -81,3 +81,23 @@ func TestTrimTwin(t *testing.T) {
 		}
 	}
 }
+
+// However many groups are alive at a time, what has expired goes soon: a trim lags behind by a small part of them.
+func TestTrimManyGroups(t *testing.T) {
+	for _, live := range []int64{1, 10, maxSegments - 1, maxSegments, maxSegments + 1, 100, 1000, 20_000} {
+		var trim Trim
+		worst := int64(0)
+		for w := range 4 * live {
+			trim = trim.Add(2*w, w)
+			if w > live {
+				trim = trim.Expire(w-live, []byte{1})
+			}
+			if w > 2*live {
+				worst = max(worst, w-live-trim.Needed()/2)
+			}
+		}
+		if limit := live/16 + 1; worst > limit {
+			t.Errorf("%d groups alive: %d that have expired are still needed, want %d at most", live, worst, limit)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func (e *Engine) findState(ctx context.Context, t *task, s *sight, begins []begi
 	if local.Rejected != "" || local.Cost > cheapLocal {
 		list = append(list, e.lookRemote(ctx, t, s, begins)...)
 	}
-	list = append(list, t.lookChangelogs(s, begins))
+	list = append(list, e.lookChangelogs(t, s, begins))
 	for {
 		i, losers := snapshot.Choose(plain(list))
 		if i < 0 {
@@ -166,7 +166,7 @@ func (e *Engine) lookLocal(ctx context.Context, t *task, s *sight, begins []begi
 		}
 		return c, nil, nil
 	}
-	c.Cost = snapshot.Estimate(0, t.tail(s, from), snapshot.Rates{})
+	c.Cost = snapshot.Estimate(0, t.tail(s, from), e.rates())
 	return c, from, nil
 }
 
@@ -219,8 +219,16 @@ func (t *task) tail(s *sight, from []int64) (n int64) {
 	return n
 }
 
+// rates are how fast restores are reckoned to go.
+func (e *Engine) rates() snapshot.Rates {
+	if s := e.cfg.Snapshots; s != nil {
+		return snapshot.Rates{BytesPerSecond: s.FetchRate, RecordsPerSecond: s.ReplayRate}
+	}
+	return snapshot.Rates{}
+}
+
 // lookChangelogs judges the changelogs from their start.
-func (t *task) lookChangelogs(s *sight, begins []begin) candidate {
+func (e *Engine) lookChangelogs(t *task, s *sight, begins []begin) candidate {
 	c := candidate{Candidate: snapshot.Candidate{Kind: snapshot.Changelog}}
 	from := make([]int64, len(begins))
 	for i, b := range begins {
@@ -228,7 +236,7 @@ func (t *task) lookChangelogs(s *sight, begins []begin) candidate {
 			c.Rejected = fmt.Sprintf("%s begins at %d, what was below is lost", t.sub.changelogs[i].name, b.at)
 		}
 	}
-	c.Cost = snapshot.Estimate(0, t.tail(s, from), snapshot.Rates{})
+	c.Cost = snapshot.Estimate(0, t.tail(s, from), e.rates())
 	return c
 }
 
@@ -264,7 +272,7 @@ func (e *Engine) lookRemote(ctx context.Context, t *task, s *sight, begins []beg
 		if e.lazily(bytes) {
 			bytes = min(bytes, lazyBytes)
 		}
-		c.Cost = snapshot.Estimate(bytes, t.tail(s, from), snapshot.Rates{BytesPerSecond: e.cfg.Snapshots.FetchRate})
+		c.Cost = snapshot.Estimate(bytes, t.tail(s, from), e.rates())
 		out = append(out, c)
 	}
 	return out

@@ -36,6 +36,8 @@ type Snapshots struct {
 	// FetchRate is how fast objects are fetched, in bytes per second: a guess that decides between snapshot and changelog.
 	// Default: 100 MB.
 	FetchRate float64
+	// ReplayRate is how fast changelogs are replayed, in records per second: a guess like FetchRate. Default: 500,000.
+	ReplayRate float64
 
 	// Grace is how old an object must be before it may be deleted. Default: snapshot.Grace.
 	Grace time.Duration
@@ -71,6 +73,9 @@ func (s *Snapshots) setDefaults() {
 	}
 	if s.FetchRate <= 0 {
 		s.FetchRate = 100e6
+	}
+	if s.ReplayRate <= 0 {
+		s.ReplayRate = 500e3
 	}
 }
 

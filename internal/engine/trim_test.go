@@ -17,10 +17,12 @@ import (
 const windowLog = "app-counts-changelog"
 
 // lenient has windows of ten seconds with twenty seconds of lateness.
-func lenient() *topology.Topology {
+func lenient() *topology.Topology { return lenientFor(20 * time.Second) }
+
+func lenientFor(lateness time.Duration) *topology.Topology {
 	top := topology.New("app")
 	top.Stream[string, string]("in").Timestamps(nil, watermark.IdleAfter(watermark.Never)).
-		Window(window.Tumbling(10*time.Second), window.AllowedLateness(20*time.Second)).Count("counts").To("out")
+		Window(window.Tumbling(10*time.Second), window.AllowedLateness(lateness)).Count("counts").To("out")
 	return top
 }
 

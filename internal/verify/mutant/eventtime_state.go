@@ -42,6 +42,10 @@ func retention() []Mutant {
 			{dedup, `return binary.BigEndian.AppendUint32(dst, o.top)`, `return binary.BigEndian.AppendUint32(dst, 0)`}}},
 		{Name: "dedup-truncates", What: "buckets of times before 1970 are rounded towards it", Tests: units("topology", "TestDedupHorizon"), Edits: []Edit{
 			{dedup, "	if t%o.Width < 0 {\n		q--\n	}\n", ""}}},
+		{Name: "trim-first-grows", What: "what expires next is joined with what expires later", Tests: units("changelog", "TestTrimManyGroups"), Edits: []Edit{
+			{"changelog/trims.go", `	for i := 2; i < len(t.Segments); i++ {
+		if d := uint64(t.Segments[i].Group) - uint64(t.Segments[i-2].Group); d < least {`, `	for i := 1; i < len(t.Segments); i++ {
+		if d := uint64(t.Segments[i].Group) - uint64(t.Segments[i-1].Group); d < least {`}}},
 		{Name: "ttl-shortened", What: "an older record shortens what a newer one has given a row", Tests: units("topology", "TestTTLAgainstATwin"), Edits: []Edit{
 			{"processor/ttl.go", `		until = max(until, had)`, `		_ = had`}}},
 		{Name: "ttl-by-record", What: "rows are judged by the record's time where the watermark is ahead", Tests: units("topology", "TestTTLAgainstATwin"), Edits: []Edit{

@@ -261,6 +261,12 @@ func publishing() []Mutant {
 		{Name: "not-again", What: "a snapshot that failed waits for changes", Edits: []Edit{
 			{snapSnapshotter, "\tt.kept.again.Store(true)\n", ""},
 		}, Tests: each(engine, "TestSnapshotTriedAgain")},
+		{Name: "local-at-any-price", What: "local state that can be used is used, whatever it lacks", Edits: []Edit{
+			{snapCandidates, "if local.Rejected != \"\" || local.Cost > cheapLocal {", "if local.Rejected != \"\" {"},
+		}, Tests: each(engine, "TestLocalStateIsExpensive")},
+		{Name: "local-opened-over", What: "a snapshot is opened in place of a local state that can be used", Edits: []Edit{
+			{snapCandidates, "e.lazily(c.manifest.Bytes()) && !keep", "e.lazily(c.manifest.Bytes())"},
+		}, Tests: each(engine, "TestLocalStateIsExpensive")},
 		{Name: "lost-is-there", What: "what the object store has lost counts as there", Edits: []Edit{
 			{snapSnapshotter, "if len(k.lost) > 0 {", "if len(k.lost) > 1<<30 {"},
 		}, Tests: each(engine, "TestBucketForgets")},
