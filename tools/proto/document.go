@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // document makes the OpenAPI document say what the REST front does: a Datum is any JSON value, and 64-bit numbers are
@@ -20,6 +21,7 @@ func document(text []byte) ([]byte, error) {
 		"description": datum["description"],
 		"title":       "any JSON value; a string of base64 if raw bytes were asked for",
 	}
+	plainStreams(doc)
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -41,6 +43,30 @@ func numbers(v any) {
 	case []any:
 		for _, w := range v {
 			numbers(w)
+		}
+	}
+}
+
+// plainStreams takes the wrapper that grpc-gateway puts around the messages of streams off: the front writes them bare.
+func plainStreams(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if p, ok := v["properties"].(map[string]any); ok && p["result"] != nil {
+			if title, _ := v["title"].(string); strings.HasPrefix(title, "Stream result of ") {
+				ref := p["result"]
+				clear(v)
+				for k, w := range ref.(map[string]any) {
+					v[k] = w
+				}
+				return
+			}
+		}
+		for _, w := range v {
+			plainStreams(w)
+		}
+	case []any:
+		for _, w := range v {
+			plainStreams(w)
 		}
 	}
 }

@@ -2023,7 +2023,7 @@ type WatchEvent struct {
 	More bool `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
 	// The rows there are, of all partitions, have been told; what follows are changes. Comes once, in an event of its own.
 	Complete bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
-	// Asks to go on behind this event; absent while the rows of a partition are incomplete.
+	// Asks to go on behind this event. While the rows of a partition are incomplete it asks for all of them again.
 	Token         string `protobuf:"bytes,7,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
