@@ -379,6 +379,15 @@ func (r fakeRows) Scan(st int, lo, hi []byte) (store.Iterator, error) {
 	return &fakeIterator{rows: in}, nil
 }
 
+func (r fakeRows) Group(st int, at []byte) (prefix []byte, ok bool, err error) {
+	for _, x := range r[st] {
+		if bytes.Compare(x.key, at) >= 0 {
+			return x.key[:8], true, nil
+		}
+	}
+	return nil, false, nil
+}
+
 type fakeIterator struct {
 	rows []fakeRow
 	at   int

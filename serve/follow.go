@@ -17,6 +17,8 @@ type followed struct {
 	seq  uint64
 	// fresh says that the next event must begin the rows there are.
 	fresh bool
+	// filling says that more events as of the last commit follow.
+	filling bool
 	// connected says that the last attempt has found an owner.
 	connected bool
 }
@@ -55,16 +57,17 @@ func (f *followed) pass(e *apiv1.WatchEvent, emit func(*apiv1.WatchEvent) error)
 		f.fresh = false
 	case f.fresh:
 		return &query.Error{Reason: query.Moved, Message: "the owner does not begin with the rows there are", Task: f.task}
-	case seq <= f.seq:
+	case seq <= f.seq && !f.filling:
 		return nil
 	}
 	if err := emit(e); err != nil {
 		return err
 	}
-	if !e.More {
-		f.seq = seq
-	} else if e.Reset_ {
+	if e.Reset_ {
 		f.seq = 0
+	}
+	if f.filling = e.More; !e.More {
+		f.seq = seq
 	}
 	return nil
 }
@@ -72,7 +75,7 @@ func (f *followed) pass(e *apiv1.WatchEvent, emit func(*apiv1.WatchEvent) error)
 // connect follows the partition at its present owner.
 func (w *watching) connect(ctx context.Context, f *followed, emit func(*apiv1.WatchEvent) error) error {
 	s := w.s
-	f.fresh = f.seq == 0
+	f.fresh, f.filling = f.seq == 0, false
 	m := s.source.Hosts()
 	owner, self, known := m.Owner(f.task)
 	if self || w.c.hop || !known {

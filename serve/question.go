@@ -83,6 +83,9 @@ func (q *question) times(req *apiv1.RowsRequest) error {
 		return query.Errorf(query.InvalidRequest, "from is later than to")
 	case p.HasTime && (q.st.Kind == query.KeyValue || q.st.Kind == query.Expiring || q.st.Kind == query.List):
 		return query.Errorf(query.WrongKind, "store %s is one of kind %s: its rows have no time to ask for", q.st.ID, q.st.Kind)
+	case hasAt && q.st.Sliced != nil: // their windows have one length
+		end := q.st.Sliced.First(at)
+		p.From, p.To = at-(end-q.st.StartOf(end))+1, at
 	case hasAt && q.st.Kind == query.Window:
 		p.To, q.at, q.hasAt = at, at, true
 	case hasAt:
