@@ -122,7 +122,11 @@ func (h *shelf) holds(r *Reading) {
 	t.Helper()
 	want := h.commits[r.Seq]
 	for store := range want {
-		for _, k := range append(slices.Collect(maps.Keys(want[store])), "k00", "k77") {
+		asked := append(slices.Collect(maps.Keys(want[store])), "k00", "k77")
+		if r.Seq > 10 { // what was there and may have gone
+			asked = slices.AppendSeq(asked, maps.Keys(h.commits[r.Seq-10][store]))
+		}
+		for _, k := range asked {
 			row, ok, err := r.Get([]byte("x"), store, []byte(k))
 			if errors.Is(err, ErrOutdated) {
 				if r.Seq+1 == uint64(len(h.commits)) {

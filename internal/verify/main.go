@@ -15,7 +15,7 @@ func main() {
 	}
 	var (
 		crash   = flag.Bool("crash", false, "run the crash matrix")
-		only    = flag.String("only", "", "with -crash or -mutants: only cases whose name contains this; mutants are called commit/NAME, event-time/NAME and snapshots/NAME")
+		only    = flag.String("only", "", "with -crash or -mutants: only cases whose name contains this; mutants are called commit/NAME, event-time/NAME, snapshots/NAME and queries/NAME")
 		chaos   = flag.Bool("chaos", false, "run instances under random faults")
 		minutes = flag.Float64("minutes", 5, "with -chaos: how long")
 		fault   = flag.String("fault", "none", "with -chaos: faults of the broker: none, kill, pause or both")

@@ -13,7 +13,7 @@ const (
 
 // List returns all mutants.
 func List() []Mutant {
-	return slices.Concat(of("commit", Commit()), of("event-time", EventTime()), of("snapshots", Snapshots()))
+	return slices.Concat(of("commit", Commit()), of("event-time", EventTime()), of("snapshots", Snapshots()), of("queries", Reads()))
 }
 
 // Commit returns the mutants of the commit protocol: every rule alone, and in pairs where one covers the other.

@@ -11,7 +11,7 @@ import (
 
 // Mutant is one broken rule.
 type Mutant struct {
-	// Family is what the rule is about: "commit", "event-time" or "snapshots".
+	// Family is what the rule is about: "commit", "event-time", "snapshots" or "queries".
 	Family string
 	Name   string
 	What   string
