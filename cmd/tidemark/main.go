@@ -1,7 +1,12 @@
-// Command tidemark looks after Tidemark apps from outside.
+// Command tidemark looks after Tidemark apps from outside, and asks them about their state.
 //
 //	tidemark check --app ID --brokers HOST:PORT --shape FILE [--allow-non-restored OPERATOR,…]
 //	tidemark reset --app ID --brokers HOST:PORT [--state DIR] [--yes]
+//	tidemark stores --endpoint HOST:PORT
+//	tidemark get STORE KEY... --endpoint HOST:PORT
+//	tidemark scan STORE --endpoint HOST:PORT [--prefix P] [--filter EXPRESSION]
+//	tidemark windows STORE [KEY] --endpoint HOST:PORT [--from T] [--to T]
+//	tidemark watch STORE [KEY] --endpoint HOST:PORT
 //
 // It holds no logic of its own: each command is a thin shell around a package.
 package main
@@ -33,10 +38,10 @@ func main() {
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "tidemark",
-		Short:         "Look after Tidemark apps",
+		Short:         "Look after Tidemark apps, and ask them about their state",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(checkCommand(), resetCommand())
+	cmd.AddCommand(checkCommand(), resetCommand(), storesCommand(), getCommand(), scanCommand(), windowsCommand(), watchCommand())
 	return cmd
 }
