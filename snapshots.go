@@ -1,9 +1,7 @@
 package tidemark
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/tidemark/tidemark/changelog/objects"
@@ -43,8 +41,9 @@ type Snapshots struct {
 	Keep int
 	// Restore is the mode of restores. Default: RestoreAuto.
 	Restore RestoreMode
-	// BytesPerSecond bounds the uploads of this instance, and the background fetches of each lazily opened database. What a
-	// task waits for is not bounded. Default: 50 MiB; a negative value means no bound.
+	// BytesPerSecond bounds what this instance moves in the background, all tasks together: uploads, the reading of new files
+	// to learn their sums, and the fetches of lazily opened databases. What a task waits for is not bounded. Default: 50 MiB;
+	// a negative value means no bound.
 	BytesPerSecond int64
 }
 
@@ -88,20 +87,9 @@ func (c *Config) snapshots(s *stores) *engine.Snapshots {
 	if c.Snapshots.Store == nil {
 		return nil
 	}
-	rate := c.Snapshots.rate()
 	return &engine.Snapshots{
-		Store:    uploadLimit{c.Snapshots.Store, objects.Limit(c.Snapshots.Store, rate, c.Testing.Clock)},
+		Store: c.Snapshots.Store, Rate: s.rate,
 		Interval: c.Snapshots.Interval, Bytes: c.Snapshots.ChangelogBytes, Keep: c.Snapshots.Keep, Restore: c.Snapshots.Restore,
 		Format: pebblestore.FormatVersion(), Dir: s.tasks, Grace: c.Testing.SnapshotGrace,
 	}
-}
-
-// uploadLimit bounds uploads only.
-type uploadLimit struct {
-	objects.Store
-	limited objects.Store
-}
-
-func (u uploadLimit) Put(ctx context.Context, key string, body *io.SectionReader) error {
-	return u.limited.Put(ctx, key, body)
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tidemark/tidemark/internal/rate"
 	"github.com/tidemark/tidemark/internal/taskstore"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
@@ -29,6 +30,7 @@ type stores struct {
 	layerBytes int64 // of all tasks
 	rand       *rand.Rand
 	tasks      *taskstore.Dir // nil: in memory
+	rate       *rate.Limiter  // of everything snapshots do in the background
 }
 
 // identity is what the state directory keeps of the instance. The id must survive restarts: it is part of the
@@ -59,8 +61,9 @@ func newStores(c *Config) *stores {
 	s.shared = pebblestore.NewShared(pebblestore.SharedOptions{
 		FS: s.fs, CacheBytes: c.CacheBytes / 8,
 	})
+	s.rate = rate.New(c.Snapshots.rate(), c.Testing.Clock)
 	s.tasks = taskstore.New(taskstore.Options{
-		Path: s.dir, FS: s.fs, Shared: s.shared, Logger: logger{s.log.Sugar()}, BackgroundRate: c.Snapshots.rate(),
+		Path: s.dir, FS: s.fs, Shared: s.shared, Logger: logger{s.log.Sugar()}, Rate: s.rate,
 		Quiet: c.Snapshots.Store != nil, // the engine settles them
 	})
 	return s

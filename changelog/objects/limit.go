@@ -4,9 +4,9 @@ import (
 	"context"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/tidemark/tidemark/internal/clock"
+	"github.com/tidemark/tidemark/internal/rate"
 )
 
 // Limit returns a store that moves the bodies of all Puts and Gets together at no more than the given rate, so that
@@ -15,22 +15,35 @@ import (
 // The bytes of a body count once, however often s reads them. A store that reads a body first to compute a checksum is slowed
 // in that pass and may then send in one go; the rate holds on average over a file.
 func Limit(s Store, bytesPerSecond int64, clk clock.Clock) Store {
-	if bytesPerSecond <= 0 {
+	l := rate.New(bytesPerSecond, clk)
+	if l == nil {
 		return s
 	}
-	if clk == nil {
-		clk = clock.Real()
-	}
-	return &limited{Store: s, bucket: &bucket{clk: clk, rate: float64(bytesPerSecond)}}
+	return &limited{s, l.Take}
+}
+
+// LimitPuts returns a store that asks take before it moves bytes of the body of a Put, as Limit does; Gets are not bounded.
+// take waits until n bytes more may be moved.
+func LimitPuts(s Store, take func(ctx context.Context, n int64) error) Store {
+	return &limitedPuts{s, &limited{s, take}}
+}
+
+type limitedPuts struct {
+	Store
+	limited *limited
+}
+
+func (l *limitedPuts) Put(ctx context.Context, key string, body *io.SectionReader) error {
+	return l.limited.Put(ctx, key, body)
 }
 
 type limited struct {
 	Store
-	bucket *bucket
+	take func(ctx context.Context, n int64) error
 }
 
 func (l *limited) Put(ctx context.Context, key string, body *io.SectionReader) error {
-	slow := &limitedBody{ctx: ctx, body: body, bucket: l.bucket}
+	slow := &limitedBody{ctx: ctx, body: body, take: l.take}
 	return l.Store.Put(ctx, key, io.NewSectionReader(slow, 0, body.Size()))
 }
 
@@ -39,14 +52,14 @@ func (l *limited) Get(ctx context.Context, key string, offset, length int64) (io
 	if err != nil {
 		return nil, err
 	}
-	return &limitedReader{ReadCloser: r, ctx: ctx, bucket: l.bucket}, nil
+	return &limitedReader{ReadCloser: r, ctx: ctx, take: l.take}, nil
 }
 
 // limitedBody slows the first reading of a body.
 type limitedBody struct {
-	ctx    context.Context
-	body   *io.SectionReader
-	bucket *bucket
+	ctx  context.Context
+	body *io.SectionReader
+	take func(ctx context.Context, n int64) error
 
 	mu   sync.Mutex
 	paid int64 // up to here
@@ -58,7 +71,7 @@ func (b *limitedBody) ReadAt(p []byte, off int64) (int, error) {
 	due := max(off+int64(n)-b.paid, 0)
 	b.paid += due
 	b.mu.Unlock()
-	if wait := b.bucket.take(b.ctx, due); wait != nil {
+	if wait := b.take(b.ctx, due); wait != nil {
 		return 0, wait
 	}
 	return n, err
@@ -66,42 +79,14 @@ func (b *limitedBody) ReadAt(p []byte, off int64) (int, error) {
 
 type limitedReader struct {
 	io.ReadCloser
-	ctx    context.Context
-	bucket *bucket
+	ctx  context.Context
+	take func(ctx context.Context, n int64) error
 }
 
 func (r *limitedReader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
-	if wait := r.bucket.take(r.ctx, int64(n)); wait != nil && err == nil {
+	if wait := r.take(r.ctx, int64(n)); wait != nil && err == nil {
 		err = wait
 	}
 	return n, err
-}
-
-// burst is how much time's worth of bytes an idle bucket holds: enough not to wait for every block.
-const burst = 100 * time.Millisecond
-
-// bucket hands out bytes at a rate. Whoever takes waits until what was taken before has been paid for, so that a block
-// larger than the bucket passes too.
-type bucket struct {
-	clk  clock.Clock
-	rate float64 // bytes per second
-
-	mu   sync.Mutex
-	free time.Time // when all that was taken is paid for
-}
-
-func (b *bucket) take(ctx context.Context, n int64) error {
-	if n == 0 {
-		return nil
-	}
-	b.mu.Lock()
-	now := b.clk.Now()
-	if earliest := now.Add(-burst); b.free.Before(earliest) {
-		b.free = earliest
-	}
-	b.free = b.free.Add(time.Duration(float64(n) / b.rate * float64(time.Second)))
-	wait := b.free.Sub(now)
-	b.mu.Unlock()
-	return pause(ctx, b.clk, wait)
 }

@@ -34,6 +34,8 @@ type Options struct {
 	Parallel int
 	// InlineBytes is the size up to which a file that is not a table lies inside the manifest. Default: 256 KiB.
 	InlineBytes int64
+	// Take is told that an upload has read n bytes of a file to learn its sum, and returns when it may go on. Default: no bound.
+	Take func(ctx context.Context, n int64) error
 }
 
 const (
@@ -196,7 +198,7 @@ func (up *upload) inline(f *File) error {
 func (up *upload) hash(ctx context.Context, f *File) error {
 	return up.read(f, func(r *io.SectionReader) error {
 		h := sha256.New()
-		n, err := copyContext(ctx, h, r, f.Size)
+		n, err := copyContext(ctx, h, up.paced(ctx, r), f.Size)
 		if err == nil && n != f.Size {
 			err = io.ErrUnexpectedEOF
 		}
@@ -207,6 +209,24 @@ func (up *upload) hash(ctx context.Context, f *File) error {
 		return nil
 	})
 }
+
+// paced bounds how fast a file is read.
+func (up *upload) paced(ctx context.Context, r io.Reader) io.Reader {
+	if up.u.opts.Take == nil {
+		return r
+	}
+	return readerFunc(func(p []byte) (int, error) {
+		n, err := r.Read(p)
+		if wait := up.u.opts.Take(ctx, int64(n)); wait != nil {
+			return n, wait
+		}
+		return n, err
+	})
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // files puts every content that no retained manifest of this task holds.
 func (up *upload) files(ctx context.Context, retained []*Manifest) error {

@@ -241,3 +241,27 @@ func TestMemoFollowsSizes(t *testing.T) {
 		t.Error(memo.sums)
 	}
 }
+
+// What is read to learn sums is asked for, once per file; the error ends the upload.
+func TestUploadPaced(t *testing.T) {
+	d := newDatabase("1.sst", strings.Repeat("x", 300_000), "2.sst", "two")
+	var taken atomic.Int64
+	u := New(objects.NewMem(), Options{Take: func(_ context.Context, n int64) error {
+		taken.Add(n)
+		return nil
+	}})
+	memo := new(Memo)
+	for range 2 {
+		if _, _, _, err := u.Upload(t.Context(), d, head(1), nil, memo); err != nil {
+			t.Fatal(err)
+		}
+		if n := taken.Load(); n != 300_003 {
+			t.Errorf("%d bytes taken", n)
+		}
+	}
+	late := errors.New("too late")
+	u = New(objects.NewMem(), Options{Take: func(context.Context, int64) error { return late }})
+	if _, _, _, err := u.Upload(t.Context(), d, head(2), nil, new(Memo)); !errors.Is(err, late) {
+		t.Error(err)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/tidemark/tidemark/changelog/snapshot"
 	"github.com/tidemark/tidemark/internal/embedded"
 	"github.com/tidemark/tidemark/internal/engine"
+	"github.com/tidemark/tidemark/internal/rate"
 )
 
 // refs returns the snapshots that the last progress record of task 0 names, the oldest first.
@@ -292,4 +293,44 @@ func TestF17Snapshots(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A snapshot keeps to the rate of the instance, what is read to learn sums included; records and commits do not wait for it.
+func TestSnapshotRate(t *testing.T) {
+	t.Parallel()
+	simulate(t, embedded.Options{Topics: map[string]int{"in": 1, "out": 1}}, func(t *testing.T, s *scene) {
+		store := objects.NewMem()
+		const perSecond = 1000
+		var made atomic.Int64 // how long the first one took
+		a := s.snapping("a", newPebbles(), store, engine.RestoreFull, func(c *engine.Config) {
+			c.Snapshots.Rate = rate.New(perSecond, nil)
+			c.Events.Snapshot = func(i engine.SnapshotInfo) { made.CompareAndSwap(0, int64(i.Took)) }
+		})
+		a.run()
+		s.feed("in", 0, 2000, 500)
+		s.counts("out", 2000, 500)
+		s.await("an upload", func() bool { return len(keysOf(t, store, "")) > 0 })
+		s.feed("in", 2000, 100, 500)
+		s.counts("out", 2100, 500)
+		if made.Load() > 0 {
+			t.Error("it is done already")
+		}
+		a.snapshots(1)
+		m, err := s.newest(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var least int64
+		for _, f := range m.Files {
+			if f.Data == nil {
+				least += 2 * f.Size // read for its sum, and put
+			} else {
+				least += f.Size
+			}
+		}
+		want, took := time.Duration(least)*time.Second/perSecond, time.Duration(made.Load())
+		if took < want-time.Second || took > want+3*time.Second {
+			t.Errorf("it took %v, %d bytes take %v", took, least, want)
+		}
+	})
 }

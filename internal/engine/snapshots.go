@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidemark/tidemark/changelog/objects"
 	"github.com/tidemark/tidemark/changelog/snapshot"
+	"github.com/tidemark/tidemark/internal/rate"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 )
@@ -39,6 +40,8 @@ type Snapshots struct {
 	// ReplayRate is how fast changelogs are replayed, in records per second: a guess like FetchRate. Default: 500,000.
 	ReplayRate float64
 
+	// Rate bounds uploads and what is read for them. Default: no bound.
+	Rate *rate.Limiter
 	// Grace is how old an object must be before it may be deleted. Default: snapshot.Grace.
 	Grace time.Duration
 

@@ -44,7 +44,7 @@ func newSnapshotter(e *Engine) *snapshotter {
 	s := &snapshotter{e: e, bell: make(chan struct{}, 1)}
 	if c := e.cfg.Snapshots; c != nil {
 		s.store = &watched{Store: c.Store, at: e.cfg.CrashPoint}
-		s.uploader = snapshot.New(s.store, snapshot.Options{Parallel: 1})
+		s.uploader = snapshot.New(objects.LimitPuts(s.store, c.Rate.Take), snapshot.Options{Parallel: 1, Take: c.Rate.Take})
 	}
 	return s
 }

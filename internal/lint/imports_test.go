@@ -56,7 +56,7 @@ var table = []row{
 	{path: "rebalance", level: 3, forbid: []string{pebble}, clock: true},
 	{path: "internal/engine", level: 4, forbid: []string{pebble}, clock: true},
 	{path: "internal/reset", level: 4, forbid: []string{pebble}},
-	{path: "internal/taskstore", level: 4, forbid: []string{kafka, pebble}, pure: true},
+	{path: "internal/taskstore", level: 4, forbid: []string{kafka, pebble}, pure: true, clock: true},
 	{path: ".", level: 5, forbid: []string{pebble}, clock: true},
 	{path: "serve", level: 5, forbid: []string{kafka, pebble, "internal/engine"}, clock: true},
 	{path: "cmd", level: top, clock: true},
@@ -69,7 +69,7 @@ var table = []row{
 }
 
 // helpers stand beside the table. They import nothing of the repository but each other.
-var helpers = []string{"internal/childproc", "internal/clock", "internal/invariants", "internal/wire", "internal/embedded", "internal/kafkatest", "internal/s3test"}
+var helpers = []string{"internal/childproc", "internal/clock", "internal/invariants", "internal/rate", "internal/wire", "internal/embedded", "internal/kafkatest", "internal/s3test"}
 
 func rowOf(dir string) *row {
 	var best *row
@@ -127,7 +127,7 @@ func judge(dir string, r *row, imported string) string {
 	}
 	switch {
 	case imported == "internal/invariants", imported == "internal/wire":
-	case imported == "internal/clock":
+	case imported == "internal/clock", imported == "internal/rate":
 		if !r.clock {
 			return "time is an argument here"
 		}
@@ -191,6 +191,9 @@ func TestImportRule(t *testing.T) {
 		bad("a.go", module+"/internal/embedded"),
 		bad("serve/a.go", module+"/internal/engine"),
 		bad("serve/a.go", module),
+		file("store/pebblestore/a.go", module+"/internal/rate"),
+		file("internal/rate/a.go", module+"/internal/clock"),
+		bad("store/a.go", module+"/internal/rate"),
 		bad("internal/clock/a.go", module+"/codec"),
 		bad("surprise/a.go", "time"),
 	})

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/tidemark/tidemark/internal/rate"
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/store/pebblestore"
@@ -22,9 +23,8 @@ type Options struct {
 	Quiet bool
 	// Logger takes Pebble's messages. Default: none.
 	Logger pebblestore.Logger
-	// BackgroundRate bounds how fast a lazily opened database fetches what nobody waits for, in bytes per second. Default: no
-	// bound.
-	BackgroundRate int64
+	// Rate bounds how fast all lazily opened databases together fetch what nobody waits for. Default: no bound.
+	Rate *rate.Limiter
 }
 
 // Dir is the databases below a directory, <path>/<sub-topology>/<partition>.

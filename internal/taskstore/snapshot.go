@@ -53,7 +53,7 @@ func (f filling) Create(name string) (snapshot.Sink, error) { return f.Restore.C
 
 // Lazy opens the database of a task over a snapshot. Its directory is empty or was left by an earlier Lazy of the same one.
 func (d *Dir) Lazy(id processor.TaskID, r snapshot.Source) (store.DB, error) {
-	lazy := pebblestore.Lazy{Identity: r.Key, OnHydrated: r.Hydrated, BytesPerSecond: d.o.BackgroundRate}
+	lazy := pebblestore.Lazy{Identity: r.Key, OnHydrated: r.Hydrated, Rate: d.o.Rate}
 	files := make(map[string]snapshot.File, len(r.Manifest.Files))
 	for _, f := range r.Manifest.Files {
 		files[f.Name] = f

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark/tidemark/internal/clock"
+	"github.com/tidemark/tidemark/internal/rate"
 	"github.com/tidemark/tidemark/store"
 )
 
@@ -41,7 +42,6 @@ type lazy struct {
 	changed sync.Cond
 	order   []*remote // by level, then as in the snapshot
 	unsaved int64     // bytes fetched since the last save
-	next    time.Time // when the next background fetch may begin
 	turns   turns
 	saving  sync.Mutex
 }
@@ -53,6 +53,9 @@ func newLazy(d *DB, o Lazy, s *lazyState) (*lazy, error) {
 		files: map[string]*remote{}, closing: make(chan struct{}),
 	}
 	l.changed.L = &l.mu
+	if l.o.Rate == nil {
+		l.o.Rate = rate.New(o.BytesPerSecond, l.clock)
+	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	chunks, err := readChunks(&FS{fs: d.gate}, d.dir)
 	if err != nil {
@@ -161,7 +164,7 @@ func (l *lazy) trouble(err error) {
 // work does what is to be done next, in the background.
 func (l *lazy) work() {
 	for {
-		t, full := l.take()
+		t, full, more := l.take()
 		var err error
 		switch {
 		case t != nil:
@@ -173,10 +176,9 @@ func (l *lazy) work() {
 			if t.full {
 				sleep(l.ctx, l.clock, time.Second)
 			}
-			l.pace(t)
 		case full != nil:
 			err = l.finish(full)
-		default:
+		case !more:
 			return
 		}
 		if err == nil && l.wantSave() {
@@ -188,26 +190,63 @@ func (l *lazy) work() {
 	}
 }
 
-// take returns chunks to fetch, or a file to finish. Neither means that there is nothing left to do.
-func (l *lazy) take() (*transfer, *remote) {
+// take returns chunks to fetch, or a file to finish. Neither means that there is nothing to do at present, or, without more,
+// that there is nothing left. It waits for its turn before it looks: what it has picked reads may wait for.
+func (l *lazy) take() (t *transfer, full *remote, more bool) {
+	if full, more = l.complement(); full != nil || !more {
+		return nil, full, more
+	}
+	pay, err := l.o.Rate.Turn(l.ctx)
+	if err != nil {
+		return nil, nil, false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for {
-		pending := false
-		for _, r := range l.order {
-			pending = pending || !r.gone && !r.done.Load()
-		}
-		if !pending || l.ctx.Err() != nil {
-			return nil, nil
-		}
-		if t, full := l.pick(); t != nil || full != nil {
-			if t != nil {
-				l.turns.background++
-			}
-			return t, full
-		}
-		l.changed.Wait()
+	if l.ctx.Err() != nil {
+		pay(0)
+		return nil, nil, false
 	}
+	if t, full = l.pick(); t == nil && full == nil {
+		pay(0) // others do not wait for this database
+		if l.pending() {
+			l.changed.Wait()
+		}
+		return nil, nil, true
+	}
+	var bytes int64
+	if t != nil {
+		l.turns.background++
+		bytes = int64(len(t.flights)) * l.chunk
+	}
+	pay(bytes)
+	return t, full, true
+}
+
+// complement returns a file that has all its chunks and is to be finished, if there is one: that moves no bytes. more says
+// whether there is anything left at all.
+func (l *lazy) complement() (full *remote, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() != nil || !l.pending() {
+		return nil, false
+	}
+	for _, r := range l.order {
+		if !r.gone && !r.done.Load() && !r.finishing && r.missing == 0 {
+			r.finishing = true
+			return r, true
+		}
+	}
+	return nil, true
+}
+
+// pending is called under mu.
+func (l *lazy) pending() bool {
+	for _, r := range l.order {
+		if !r.gone && !r.done.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // pick is the order of the background: files that are full, the ends of all files, level 0, where every read looks, and
@@ -249,27 +288,10 @@ func (l *lazy) pick() (*transfer, *remote) {
 	if first {
 		n = int(max(1, yieldBytes/l.chunk))
 	}
-	if rate := l.o.BytesPerSecond; rate > 0 {
+	if rate := l.o.Rate.BytesPerSecond(); rate > 0 {
 		n = int(max(1, min(int64(n), rate/4/l.chunk))) // not in bursts
 	}
 	return best.claim(i, i, min(best.n, i+n)), nil
-}
-
-// pace delays the next background fetch.
-func (l *lazy) pace(t *transfer) {
-	if l.o.BytesPerSecond <= 0 {
-		return
-	}
-	took := time.Duration(float64(len(t.flights)) * float64(l.chunk) / float64(l.o.BytesPerSecond) * float64(time.Second))
-	now := l.clock.Now()
-	l.mu.Lock()
-	if l.next.Before(now) {
-		l.next = now
-	}
-	l.next = l.next.Add(took)
-	pause := l.next.Sub(now)
-	l.mu.Unlock()
-	sleep(l.ctx, l.clock, pause)
 }
 
 func (l *lazy) progress() (have, total int64) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tidemark/tidemark/internal/rate"
 	"github.com/tidemark/tidemark/store"
 )
 
@@ -45,6 +46,9 @@ type Lazy struct {
 	Parallel int
 	// BytesPerSecond bounds the background fetches together. Default: no bound.
 	BytesPerSecond int64
+	// Rate bounds the background fetches together with everything else that has the same one, instead of BytesPerSecond. What
+	// a read waits for does not ask it.
+	Rate *rate.Limiter
 }
 
 func (l *Lazy) setDefaults() error {

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tidemark/tidemark/internal/clock"
+	"github.com/tidemark/tidemark/internal/rate"
 	"github.com/tidemark/tidemark/store"
 	"github.com/tidemark/tidemark/store/storetest"
 )
@@ -364,6 +365,53 @@ func TestLazyBytesPerSecond(t *testing.T) {
 		}
 		if err := <-told; err != nil {
 			t.Error(err)
+		}
+		if took := time.Since(begin); took > 120*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Databases that share a rate hydrate within it together, and reads of each do not wait for it.
+func TestLazySharedRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := NewMemFS()
+		c, want := sample(t, memory)
+		var size int64
+		for _, b := range c.objects {
+			size += int64(len(b))
+		}
+		const n = 4
+		shared := rate.New(n*size/100, nil)
+		begin := time.Now()
+		var dbs []*DB
+		var told []<-chan error
+		for i := range n {
+			l := c.lazy()
+			l.Rate, l.BytesPerSecond = shared, 1
+			told = append(told, hydrated(&l))
+			db := mustOpenLazy(t, fmt.Sprint(dir, i), Options{FS: memory}, l)
+			defer mustClose(t, db)
+			dbs = append(dbs, db)
+		}
+		time.Sleep(20 * time.Second)
+		var have int64
+		for _, db := range dbs {
+			h, _ := db.Hydration()
+			have += h
+		}
+		if have < n*size/10 || have > n*size*3/10 {
+			t.Errorf("%d of %d bytes after a fifth of the time", have, n*size)
+		}
+		before := time.Now()
+		wantRows(t, "meanwhile", all(t, dbs[0]), want)
+		if took := time.Since(before); took > time.Second {
+			t.Errorf("a scan took %v", took)
+		}
+		for _, c := range told {
+			if err := <-c; err != nil {
+				t.Error(err)
+			}
 		}
 		if took := time.Since(begin); took > 120*time.Second {
 			t.Errorf("it took %v", took)

@@ -182,7 +182,7 @@ func keeping() []Mutant {
 			{objKey, "part == \"\" || part == \".\" || part == \"..\"", "part == \"\""},
 		}, Tests: each("changelog/objects", "TestDir", "TestMem")},
 		{Name: "limit-each", What: "every body has the whole rate", Edits: []Edit{
-			{objLimit, "return &limited{Store: s, bucket: &bucket{clk: clk, rate: float64(bytesPerSecond)}}", "return &limited{Store: s, bucket: &bucket{clk: clk, rate: float64(4 * bytesPerSecond)}}"},
+			{objLimit, "return &limited{s, l.Take}", "return &limited{s, func(ctx context.Context, n int64) error { return rate.New(4*bytesPerSecond, clk).Take(ctx, n) }}"},
 		}, Tests: each("changelog/objects", "TestLimit")},
 		{Name: "limit-twice", What: "bytes count as often as they are read", Edits: []Edit{
 			{objLimit, "due := max(off+int64(n)-b.paid, 0)", "due := int64(n)"},
@@ -267,6 +267,12 @@ func publishing() []Mutant {
 		{Name: "local-opened-over", What: "a snapshot is opened in place of a local state that can be used", Edits: []Edit{
 			{snapCandidates, "e.lazily(c.manifest.Bytes()) && !keep", "e.lazily(c.manifest.Bytes())"},
 		}, Tests: each(engine, "TestLocalStateIsExpensive")},
+		{Name: "sums-unbounded", What: "reading files for their sums is not bounded", Edits: []Edit{
+			{snapSnapshotter, "snapshot.Options{Parallel: 1, Take: c.Rate.Take}", "snapshot.Options{Parallel: 1}"},
+		}, Tests: each(engine, "TestSnapshotRate")},
+		{Name: "rate-each", What: "every database hydrates at the whole rate", Edits: []Edit{
+			{"store/pebblestore/hydrate.go", "\tif l.o.Rate == nil {\n\t\tl.o.Rate = rate.New(o.BytesPerSecond, l.clock)\n\t}", "\tl.o.Rate = rate.New(max(l.o.Rate.BytesPerSecond(), o.BytesPerSecond), l.clock)"},
+		}, Tests: each("store/pebblestore", "TestLazySharedRate")},
 		{Name: "lost-is-there", What: "what the object store has lost counts as there", Edits: []Edit{
 			{snapSnapshotter, "if len(k.lost) > 0 {", "if len(k.lost) > 1<<30 {"},
 		}, Tests: each(engine, "TestBucketForgets")},
