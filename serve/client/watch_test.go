@@ -153,6 +153,7 @@ func TestWatchErrors(t *testing.T) {
 			t.Errorf("after an hour: %v", err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
+		defer cancel()
 		for _, err = range r.WatchKey(ctx, k) {
 			cancel()
 		}
