@@ -18,7 +18,7 @@ func TestCampaign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = run(context.Background(), options{dir: dir, rate: 1000, runFor: time.Second, every: 500 * time.Millisecond, early: 300 * time.Millisecond, check: true}, out)
+		err = run(context.Background(), options{dir: dir, rate: 1000, runFor: time.Second, every: 500 * time.Millisecond, early: 300 * time.Millisecond, check: true, serve: "127.0.0.1:0"}, out)
 		out.Close()
 		text, _ := os.ReadFile(out.Name())
 		if err != nil {

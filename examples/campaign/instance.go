@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -11,13 +13,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark"
+	"github.com/tidemark/tidemark/serve"
 	"github.com/tidemark/tidemark/watermark"
 )
 
 // instance is one running App and what its events have told.
 type instance struct {
-	name string
-	app  *tidemark.App
+	name   string
+	app    *tidemark.App
+	at     net.Listener // where it answers queries; nil: nowhere
+	server *serve.Server
 
 	mu       sync.Mutex
 	phase    string
@@ -28,14 +33,15 @@ type instance struct {
 	restored int64
 }
 
-func newInstance(name, dir string, addrs []string, early time.Duration, logger *zap.Logger) (*instance, error) {
-	i := &instance{name: name, tasks: make(map[string]tidemark.TaskState)}
+func newInstance(name, dir string, addrs []string, early time.Duration, logger *zap.Logger, at net.Listener) (*instance, error) {
+	i := &instance{name: name, at: at, tasks: make(map[string]tidemark.TaskState)}
 	var err error
 	i.app, err = tidemark.New(campaignMetrics(early), tidemark.Config{
 		Brokers:  addrs,
 		StateDir: filepath.Join(dir, name),
 		Workers:  2,
 		Logger:   logger,
+		Endpoint: i.endpoint(),
 		Events: tidemark.Events{
 			Phase: func(p tidemark.PhaseInfo) { i.set(func() { i.phase = p.Phase }) },
 			Task: func(t tidemark.TaskInfo) {
@@ -57,8 +63,45 @@ func newInstance(name, dir string, addrs []string, early time.Duration, logger *
 			},
 		},
 	})
+	if err == nil && at != nil {
+		i.server, err = serve.New(i.app, serve.Config{Logger: logger})
+	}
 	return i, err
 }
+
+// listen opens the port that is so many behind an address. An empty address is none.
+func listen(addr string, behind int) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("-serve %s: %w", addr, err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return nil, fmt.Errorf("-serve %s: the port is no number", addr)
+	}
+	if n > 0 {
+		n += behind
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n)))
+	if err != nil {
+		return nil, fmt.Errorf("%w; choose another port with -serve, or none with -serve ''", err)
+	}
+	return l, nil
+}
+
+// endpoint is where the instance answers queries, empty if it does not.
+func (i *instance) endpoint() string {
+	if i.at == nil {
+		return ""
+	}
+	return i.at.Addr().String()
+}
+
+// answer answers queries until ctx ends.
+func (i *instance) answer(ctx context.Context) error { return i.server.Serve(ctx, i.at) }
 
 func (i *instance) set(f func()) {
 	i.mu.Lock()

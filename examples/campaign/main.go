@@ -28,6 +28,7 @@ type options struct {
 	check   bool
 	log     bool
 	shape   bool
+	serve   string
 }
 
 func main() {
@@ -41,6 +42,7 @@ func main() {
 	flag.BoolVar(&o.check, "check", false, "at the end, count the whole input again and compare")
 	flag.BoolVar(&o.log, "log", false, "write the log of the instances to standard error")
 	flag.BoolVar(&o.shape, "shape", false, "print what the app's state depends on, for the command tidemark check, and end")
+	flag.StringVar(&o.serve, "serve", "127.0.0.1:7070", "where the first instance answers queries, the second one port further; empty: nowhere")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -90,7 +92,7 @@ func run(ctx context.Context, o options, out *os.File) error {
 	if err := makeTopics(ctx, cl); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "watch elsewhere: kcat -b %s -C -t %s -X isolation.level=read_committed\n\n", addrs[0], minutesTopic)
+	fmt.Fprintf(out, "watch elsewhere: kcat -b %s -C -t %s -X isolation.level=read_committed\n", addrs[0], minutesTopic)
 
 	// Producer, instances and table end in this order, so that the last table shows every event.
 	producing, stopProducing := context.WithCancel(ctx)
@@ -117,12 +119,22 @@ func run(ctx context.Context, o options, out *os.File) error {
 	}
 	var apps []*instance
 	for _, name := range []string{"a", "b"} {
-		i, err := newInstance(name, o.dir, addrs, o.early, logger)
+		l, err := listen(o.serve, len(apps))
+		if err != nil {
+			return err
+		}
+		i, err := newInstance(name, o.dir, addrs, o.early, logger, l)
 		if err != nil {
 			return err
 		}
 		apps = append(apps, i)
 		start(i.run)
+		if l != nil {
+			start(i.answer)
+		}
+	}
+	if at := apps[0].endpoint(); at != "" {
+		fmt.Fprintf(out, "ask: curl -s %s/v1/stores/campaign-totals/keys/spring-sale\n\n", at)
 	}
 	b := newBoard()
 	start(func(ctx context.Context) error { return b.follow(ctx, addrs) })

@@ -6,6 +6,7 @@
 //	go run ./examples/flights                              # on a broker inside the process
 //	go run ./examples/flights -brokers localhost:9092 -state /tmp/flights
 //	go run ./examples/flights -file more.csv.gz -json
+//	go run ./examples/flights -serve localhost:7070   # goes on answering queries
 //
 // It loads the file into a topic, runs the topology on it and ends with the tables when every flight is counted. -json
 // prints all of it: totals, every pane of every hour, every flight that was too late. The last hours of the file stay
@@ -34,6 +35,7 @@ import (
 
 	"github.com/tidemark/tidemark"
 	"github.com/tidemark/tidemark/internal/embedded"
+	"github.com/tidemark/tidemark/serve"
 )
 
 // departures is every scheduled departure from New York's airports from 1 to 8 January 2013, in order of arrival.
@@ -50,6 +52,7 @@ type options struct {
 	rate       float64
 	state      string
 	json       bool
+	serve      string
 }
 
 func main() {
@@ -61,6 +64,7 @@ func main() {
 	flag.Float64Var(&o.rate, "rate", 0, "flights loaded per second; 0 is as fast as possible")
 	flag.StringVar(&o.state, "state", "", "directory for state; default: in memory, restored from Kafka at every start")
 	flag.BoolVar(&o.json, "json", false, "print the final tables, every pane and every late flight as JSON lines")
+	flag.StringVar(&o.serve, "serve", "", "answer queries at this address, and go on doing so when every flight is counted; default: nowhere")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -100,7 +104,11 @@ func run(ctx context.Context, o options, out, status io.Writer) error {
 	if err := createTopics(ctx, kadm.NewClient(loader), o.app, o.partitions); err != nil {
 		return err
 	}
-	app, err := tidemark.New(flightTotals(o.app), tidemark.Config{Brokers: brokers, StateDir: o.state})
+	app, err := tidemark.New(flightTotals(o.app), tidemark.Config{Brokers: brokers, StateDir: o.state, Endpoint: o.serve})
+	if err != nil {
+		return err
+	}
+	answers, err := serve.New(app, serve.Config{})
 	if err != nil {
 		return err
 	}
@@ -118,6 +126,13 @@ func run(ctx context.Context, o options, out, status io.Writer) error {
 			cancel(err)
 		}
 	})
+	if o.serve != "" {
+		running.Go(func() {
+			if err := answers.ListenAndServe(ctx, o.serve); err != nil {
+				cancel(err)
+			}
+		})
+	}
 	running.Go(func() {
 		n, err := load(ctx, loader, file, o.app, o.rate)
 		if err != nil {
@@ -138,6 +153,13 @@ func run(ctx context.Context, o options, out, status io.Writer) error {
 		total := loaded.Load()
 		return carriers != total || routes != total
 	}, kgo.SeedBrokers(brokers...))
+	if err == nil && o.serve != "" {
+		err = show(stopped, o, out, final, loaded.Load(), brokers)
+		fmt.Fprintf(status, "answering at %s until Ctrl-C\n", o.serve)
+		<-ctx.Done()
+		running.Wait()
+		return errors.Join(err, unlessStopped(stopped, context.Cause(ctx)))
+	}
 	if err == nil {
 		cancel(nil)
 	} else {
@@ -153,16 +175,29 @@ func run(ctx context.Context, o options, out, status io.Writer) error {
 	case err != nil:
 		return err
 	}
+	return show(stopped, o, out, final, loaded.Load(), brokers)
+}
+
+// unlessStopped returns err, or nil if the user has ended the program.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// show prints the results.
+func show(ctx context.Context, o options, out io.Writer, final results, loaded int64, brokers []string) error {
 	// The panes were committed before the totals behind the repartition topics: they are all there.
-	hours, tooLate, err := readHours(stopped, o.app, kgo.SeedBrokers(brokers...))
+	hours, tooLate, err := readHours(ctx, o.app, kgo.SeedBrokers(brokers...))
 	if err != nil {
 		return err
 	}
 	if o.json {
 		return printJSON(out, final, hours, tooLate)
 	}
-	fmt.Fprintf(out, "%d flights\n", loaded.Load())
+	fmt.Fprintf(out, "%d flights\n", loaded)
 	printTable(out, final)
-	printHours(out, hours, tooLate, loaded.Load())
+	printHours(out, hours, tooLate, loaded)
 	return nil
 }
