@@ -230,7 +230,9 @@ func (c *cluster) move(p int32, to int, unaware ...int) {
 			aware = append(aware, i)
 		}
 	}
-	c.publish(aware...)
+	if len(aware) > 0 {
+		c.publish(aware...)
+	}
 }
 
 // entry is one row to write: a nil value deletes.

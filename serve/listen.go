@@ -54,7 +54,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	limits := s.cfg.Limits
 	both := newSplit(l, s.cfg.TLS, limits.Header, func(d time.Duration) time.Time { return s.cfg.Clock.Now().Add(d) })
 	rpc := s.newGRPC()
+	var conns sync.WaitGroup
 	web := &http.Server{
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				conns.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				conns.Done()
+			}
+		},
 		Handler: s.rest, ReadHeaderTimeout: limits.Header, ReadTimeout: limits.Header + limits.Body, IdleTimeout: limits.Idle,
 		MaxHeaderBytes: limits.Request + 64<<10, // a key may stand on the path
 		TLSNextProto:   map[string]func(*http.Server, *tls.Conn, http.Handler){},
@@ -93,6 +102,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	_ = web.Close()
 	_, _ = both.rpc.Close(), both.http.Close()
 	all.Wait()
+	conns.Wait()
 	return err
 }
 

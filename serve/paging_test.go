@@ -24,6 +24,9 @@ func pages(t testing.TB, ask func(context.Context, *apiv1.RowsRequest) (*apiv1.R
 		if err != nil {
 			t.Fatalf("after %q: %v", out, err)
 		}
+		if req.Limit > 0 && len(res.Rows) > int(req.Limit) {
+			t.Fatalf("%d rows, the limit is %d", len(res.Rows), req.Limit)
+		}
 		for _, r := range res.Rows {
 			out = append(out, fmt.Sprint(r.GetPartition(), " ", r.Key.GetJson()))
 		}
@@ -67,7 +70,7 @@ func (c *cluster) fill(n int) []string {
 func TestPages(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	want := c.fill(100)
-	for _, limit := range []int32{0, 1, 2, 7, 25, 99, 100, 101} {
+	for _, limit := range []int32{0, 1, 2, 7, 25, 60, 65, 70, 99, 100, 101} {
 		got := pages(t, c.instances[0].scan, &apiv1.RowsRequest{Store: "counts", Limit: limit}, nil)
 		if !slices.Equal(got, want) {
 			t.Errorf("limit %d: %q", limit, got)

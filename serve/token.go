@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"hash/crc32"
 	"slices"
+	"strings"
 
 	"github.com/tidemark/tidemark/internal/wire"
 	"github.com/tidemark/tidemark/query"
@@ -78,7 +79,7 @@ func (t *watchToken) String() string { return seal(header(watchKind, t.question,
 // open checks a token and returns a reader behind its header.
 func open(text string, kind byte) (r *wire.Reader, question uint64, c commits, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) < 6 {
+	if err != nil || len(b) < 6 || strings.ContainsAny(text, "\r\n") { // which the decoder skips
 		return nil, 0, nil, false
 	}
 	body := b[:len(b)-4]

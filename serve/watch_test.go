@@ -9,12 +9,16 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark/tidemark/query"
 	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
 )
+
+// patient is how long a test waits for what must come.
+const patient = 30 * time.Second
 
 // mirror is what a client of a watch knows.
 type mirror struct {
@@ -91,7 +95,7 @@ func TestWatchStore(t *testing.T) {
 	want := c.fill(30)
 	for _, in := range c.instances {
 		in.watchRows = 3
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), patient)
 		stream, err := in.client.Watch(ctx, &apiv1.WatchRequest{Store: "counts"})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +122,7 @@ func TestWatchFollowsMoves(t *testing.T) {
 		in.watchRows = 2
 	}
 	c.commit(0, kv("counts", "k1", "1"))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
 	stream, err := c.instances[2].client.Watch(ctx, &apiv1.WatchRequest{Store: "counts", Partition: proto.Int32(0)})
 	if err != nil {
@@ -153,7 +157,7 @@ func TestWatchToken(t *testing.T) {
 	}
 	m := newMirror()
 	watch := func(in *instance, stopAt func() bool) {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), patient)
 		defer cancel()
 		stream, err := in.client.Watch(ctx, &apiv1.WatchRequest{Store: "counts", Token: m.token})
 		if err != nil {
@@ -203,7 +207,7 @@ func TestWatchOverHTTP(t *testing.T) {
 	p := c.put("counts", "a", `{"n":1,"m":9}`)
 	c.commit(p, kv("counts", "b", `{"n":7}`))
 	in := c.instances[(int(p)+1)%2]
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
 	url := fmt.Sprintf("http://%s/v1/stores/counts:watch?to_key=b&partition=%d&fields=n&filter=value.n%%3C5", in.endpoint, p)
 	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
@@ -270,7 +274,7 @@ func TestWatchOverHTTP(t *testing.T) {
 // Watchers are closed with the call, wherever they are.
 func TestWatchersAreClosed(t *testing.T) {
 	c := newCluster(t, 2, Config{})
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	stream, err := c.instances[0].client.Watch(ctx, &apiv1.WatchRequest{Store: "counts"})
 	if err != nil {
 		t.Fatal(err)

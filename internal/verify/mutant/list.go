@@ -13,7 +13,7 @@ const (
 
 // List returns all mutants.
 func List() []Mutant {
-	return slices.Concat(of("commit", Commit()), of("event-time", EventTime()), of("snapshots", Snapshots()), of("queries", Reads()))
+	return slices.Concat(of("commit", Commit()), of("event-time", EventTime()), of("snapshots", Snapshots()), of("queries", slices.Concat(Reads(), Serving())))
 }
 
 // Commit returns the mutants of the commit protocol: every rule alone, and in pairs where one covers the other.

@@ -28,14 +28,14 @@ func TestNoMutantIsStale(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if families["commit"] < 24 || families["event-time"] < 24 || families["snapshots"] < 50 || families["queries"] < 15 || len(families) != 4 {
+	if families["commit"] < 24 || families["event-time"] < 24 || families["snapshots"] < 50 || families["queries"] < 35 || len(families) != 4 {
 		t.Errorf("mutants per family: %v", families)
 	}
 }
 
 // A mutant that names a test or a history which is not there survives.
 func TestNamedTestsExist(t *testing.T) {
-	for _, m := range slices.Concat(mutant.EventTime(), mutant.Snapshots(), mutant.Reads()) {
+	for _, m := range slices.Concat(mutant.EventTime(), mutant.Snapshots(), mutant.Reads(), mutant.Serving()) {
 		for _, n := range m.Tests {
 			name, sub, nested := strings.Cut(strings.Trim(n.Run, "^()$"), "$/^")
 			files, err := filepath.Glob(filepath.Join("..", "..", "..", n.Package, "*_test.go"))
