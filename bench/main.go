@@ -7,6 +7,7 @@
 //	go run ./bench restart   time from kill -9 and restart to the first new result
 //	go run ./bench restore   restore from the changelogs, against a bare loop
 //	go run ./bench snapshots restores from snapshots in an object store, against changelogs and disk; what they cost
+//	go run ./bench queries   latency of queries while W2 runs at half its maximum, and what they cost it
 //	go run ./bench memory    peak memory of writing, standing still and restoring
 //	go run ./bench units     single mechanisms of one task, without a broker
 //	go run ./bench nexmark   queries of the Nexmark suite: go run ./bench nexmark -q q0,q5 -n 1000000
@@ -64,6 +65,8 @@ func dispatch(ctx context.Context, args []string) error {
 			return compare(ctx, args[1:])
 		case "units":
 			return units(ctx, args[1:])
+		case "queries":
+			return queries(ctx, args[1:])
 		case "nexmark":
 			return runNexmark(ctx, args[1:])
 		case "nexmark-app":

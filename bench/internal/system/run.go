@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidemark/tidemark"
 	"github.com/tidemark/tidemark/bench/internal/workload"
+	"github.com/tidemark/tidemark/serve"
 )
 
 type options struct {
@@ -31,6 +32,7 @@ type options struct {
 	verbose, events           bool
 	cpuProfile, memoryProfile string
 	snapshots                 snapshots
+	serve                     string
 }
 
 // Main parses the arguments of a measured system and runs until ctx ends.
@@ -52,6 +54,7 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 	f.DurationVar(&o.pause.last, "pause-for", time.Minute, "how long it blocks")
 	f.DurationVar(&o.endDelay, "end-delay", 0, "delay of every request that ends a transaction")
 	o.snapshots.flags(f)
+	f.StringVar(&o.serve, "serve", "", "address at which it answers queries; empty: nowhere")
 	f.BoolVar(&o.events, "events", false, "print events of the instance, see Event")
 	f.BoolVar(&o.verbose, "v", false, "log to standard error and print the phases of the start")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
@@ -65,7 +68,7 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 func (o *options) config(out io.Writer) (tidemark.Config, error) {
 	c := tidemark.Config{
 		App: o.group, Brokers: []string{o.bootstrap}, StateDir: o.state, CacheBytes: o.cache,
-		Workers: o.workers, InstanceID: o.instance, MaxUncommittedBytes: o.uncommitted,
+		Workers: o.workers, InstanceID: o.instance, MaxUncommittedBytes: o.uncommitted, Endpoint: o.serve,
 	}
 	if o.endDelay > 0 {
 		c.Kafka.Opts = append(c.Kafka.Opts, kgo.Dialer(slowEnds(o.endDelay)))
@@ -138,6 +141,19 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	processed := app.Processed
 	if count != nil {
 		processed = count.Load
+	}
+	if o.serve != "" {
+		answers, err := serve.New(app, serve.Config{})
+		if err != nil {
+			return err
+		}
+		answering, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- answers.ListenAndServe(answering, o.serve) }()
+		defer func() {
+			stop()
+			<-ended
+		}()
 	}
 	err = Serve(ctx, app, processed, o.cpuProfile, out)
 	o.snapshots.print(out)

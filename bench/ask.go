@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/tidemark/tidemark/bench/internal/workload"
+	"github.com/tidemark/tidemark/processor"
+	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
+)
+
+// latency is what questions of one kind have taken, in ms, counted from the moment they were due: one that had to wait for
+// its turn has waited.
+type latency struct {
+	N      int     `json:"n"`
+	Errors int     `json:"errors"`
+	P50    float64 `json:"p50_ms"`
+	P99    float64 `json:"p99_ms"`
+	P999   float64 `json:"p999_ms"`
+	Max    float64 `json:"max_ms"`
+}
+
+// kind asks questions of one kind at a fixed rate.
+type kind struct {
+	rate int
+	ask  func(ctx context.Context, rng *rand.Rand) error
+
+	mu     sync.Mutex
+	times  []float64
+	errors int
+	last   error
+}
+
+// run asks until ctx ends. Each question has a goroutine, so that a slow one holds up no other.
+func (k *kind) run(ctx context.Context, seed uint64) {
+	if k.rate == 0 {
+		return
+	}
+	rng := rand.New(rand.NewPCG(seed, 8))
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	began, sent := time.Now(), 0
+	period := time.Duration(float64(time.Second) / float64(k.rate))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			for ; sent < int(now.Sub(began).Seconds()*float64(k.rate)); sent++ {
+				due := began.Add(time.Duration(sent) * period)
+				own := rand.New(rand.NewPCG(rng.Uint64(), 1))
+				wg.Go(func() {
+					err := k.ask(context.WithoutCancel(ctx), own)
+					took := time.Since(due).Seconds() * 1e3
+					k.mu.Lock()
+					defer k.mu.Unlock()
+					if err != nil {
+						k.errors++
+						k.last = err
+						return
+					}
+					k.times = append(k.times, took)
+				})
+			}
+		}
+	}
+}
+
+func (k *kind) latency() latency {
+	slices.Sort(k.times)
+	if k.last != nil {
+		fmt.Println("a question without an answer:", k.last)
+	}
+	l := latency{N: len(k.times), Errors: k.errors}
+	if l.N > 0 {
+		l.P50, l.P99, l.P999, l.Max = quantile(k.times, 0.5), quantile(k.times, 0.99), quantile(k.times, 0.999), k.times[l.N-1]
+	}
+	return l
+}
+
+// ask asks all kinds of questions until ctx ends.
+func (q *queryRun) ask(ctx context.Context, r *queryResult) {
+	local, forward := &kind{rate: q.o.gets / 2, ask: q.get(false)}, &kind{rate: q.o.gets / 2, ask: q.get(true)}
+	scans := &kind{rate: q.o.scans, ask: q.scan}
+	var wg sync.WaitGroup
+	for i, k := range []*kind{local, forward, scans} {
+		wg.Go(func() { k.run(ctx, uint64(i)) })
+	}
+	wg.Wait()
+	r.Local, r.Forward, r.Scans = local.latency(), forward.latency(), scans.latency()
+}
+
+// get asks for a random key, of the instance that has it or of the other one. A key that no record had yet is an answer too.
+func (q *queryRun) get(other bool) func(context.Context, *rand.Rand) error {
+	store := "counts"
+	return func(ctx context.Context, rng *rand.Rand) error {
+		key := workload.AppendKey(nil, rng.Uint64N(q.spec.Keys))
+		n := q.owner[processor.PartitionOf(key, workload.Partitions)]
+		if other {
+			n = 1 - n
+		}
+		_, err := q.clients[n].Get(ctx, &apiv1.GetRequest{Store: store, RawKey: key, Raw: true})
+		if status.Code(err) == codes.NotFound {
+			return nil
+		}
+		return err
+	}
+}
+
+// scan reads a hundred rows from a random place on.
+func (q *queryRun) scan(ctx context.Context, rng *rand.Rand) error {
+	p := rng.Int32N(workload.Partitions)
+	_, err := q.clients[q.owner[p]].Scan(ctx, &apiv1.RowsRequest{
+		Store: "counts", Partition: &p, RawFromKey: workload.AppendKey(nil, rng.Uint64N(q.spec.Keys)), Limit: 100, Raw: true,
+	})
+	return err
+}
+
+// perConnection is how many watches one connection has: half of what a server allows.
+const perConnection = 500
+
+// watch begins watches of keys that do not change, on both instances, and leaves a scan behind that nobody reads to its end.
+func (q *queryRun) watch(ctx context.Context, n int) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	var conns []*grpc.ClientConn
+	stop = func() {
+		cancel()
+		wg.Wait()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}
+	for i := range n {
+		if i%perConnection == 0 {
+			conn, err := grpc.NewClient(q.addrs[i/perConnection%2], grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				stop()
+				return nil, err
+			}
+			conns = append(conns, conn)
+		}
+		stream, err := apiv1.NewQueriesClient(conns[len(conns)-1]).Watch(ctx, &apiv1.WatchRequest{Store: "counts", RawKey: fmt.Appendf(nil, "idle-%d", i), Raw: true})
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		for complete := false; !complete; {
+			e, err := stream.Recv()
+			if err != nil {
+				stop()
+				return nil, err
+			}
+			complete = e.Complete
+		}
+		wg.Go(func() {
+			for {
+				if _, err := stream.Recv(); err != nil {
+					return
+				}
+			}
+		})
+	}
+	abandoned, leave := context.WithCancel(ctx)
+	leave()
+	_, _ = q.clients[0].Scan(abandoned, &apiv1.RowsRequest{Store: "counts", Limit: 10_000, Raw: true})
+	_, err = q.clients[0].Watch(ctx, &apiv1.WatchRequest{Store: "counts"}) // of everything, and nobody reads it
+	return stop, err
+}
