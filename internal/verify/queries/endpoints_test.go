@@ -315,6 +315,44 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
+// Q-FAILOVER: the instance that has a task is gone. Until another one has taken over, a question about it ends with the reason
+// and a hint when to ask again; then it has an answer, the last committed one.
+func TestQFailover(t *testing.T) {
+	w, at := filled(t)
+	a, b := w.live["a"], w.live["b"]
+	for i, k := range fruits { // everything is committed before the fault
+		if _, err := b.dial().Get(t.Context(), &apiv1.GetRequest{Store: "counts", Key: &fruits[i], Position: about(at, "events")}); err != nil {
+			t.Fatalf("%s: %v", k, err)
+		}
+	}
+	again := a.stand()
+	a.mute()
+	gone := 0
+	for _, k := range fruits {
+		code, body, header := b.rest("GET", "/v1/stores/counts/keys/"+k+"?timeout=100ms", "")
+		switch {
+		case code == http.StatusOK:
+		case code == http.StatusServiceUnavailable && strings.Contains(body, "REBALANCING") && header.Get("Retry-After") != "":
+			gone++
+		default:
+			t.Errorf("%s while its instance is gone: %d %s", k, code, body)
+		}
+	}
+	if gone == 0 {
+		t.Error("no key was on the instance that is gone")
+	}
+	for i, k := range fruits {
+		w.await(k+" after the take-over", func() bool {
+			code, body, _ := b.rest("GET", "/v1/stores/counts/keys/"+k+"?timeout=1s", "")
+			if code == http.StatusOK && !strings.Contains(body, fmt.Sprintf(`"value":%d`, i+1)) {
+				t.Fatalf("%s: %s", k, body)
+			}
+			return code == http.StatusOK
+		})
+	}
+	again()
+}
+
 func mustParse(t *testing.T, text string) query.Position {
 	t.Helper()
 	p, err := query.ParsePosition(text)

@@ -47,6 +47,7 @@ type instance struct {
 	endpoint string
 	handles  handles
 	cancel   context.CancelFunc
+	mute     context.CancelFunc // ends the server alone
 	done     chan struct{}
 }
 
@@ -130,6 +131,8 @@ func (w *world) start(name string) *instance {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
+	answering, mute := context.WithCancel(ctx)
+	n.mute = mute
 	var both sync.WaitGroup
 	both.Go(func() {
 		if err := n.app.Run(ctx); err != nil {
@@ -137,7 +140,7 @@ func (w *world) start(name string) *instance {
 		}
 	})
 	both.Go(func() {
-		if err := srv.Serve(ctx, l); err != nil {
+		if err := srv.Serve(answering, l); err != nil {
 			w.t.Errorf("server of %s: %v", name, err)
 		}
 	})
