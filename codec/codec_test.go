@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,16 @@ func check[T any](t *testing.T, v T, wantHex, wantJSON, wantSchema string) {
 	}
 	if c.Schema() != wantSchema {
 		t.Errorf("%T: schema %s, want %s", v, c.Schema(), wantSchema)
+	}
+	// Whoever has the schema alone sees the same.
+	view, known := ViewOf(wantSchema)
+	if known == strings.HasPrefix(wantSchema, "proto:") {
+		t.Errorf("%T: view of %s: %v", v, wantSchema, known)
+	}
+	if known {
+		if j, err := view([]byte("x"), rest); err != nil || string(j) != "x"+wantJSON {
+			t.Errorf("%T: view %s %v, want %s", v, j, err, wantJSON)
+		}
 	}
 }
 

@@ -47,6 +47,23 @@ func NewDir(root string) (*Dir, error) {
 	return d, nil
 }
 
+// OpenDir returns a store in a directory that exists, and changes nothing there by itself: for whoever only looks. The error
+// wraps fs.ErrNotExist if there is no directory.
+func OpenDir(root string) (*Dir, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("objects: open directory: %w", err)
+	}
+	info, err := os.Stat(root)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: root, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("objects: open directory: %w", err)
+	}
+	return &Dir{root: root, synced: make(map[string]bool)}, nil
+}
+
 // sweep removes what crashed writers have left. The time is that of the file system, which may be another machine's.
 func (d *Dir) sweep() error {
 	probe, err := d.temp()

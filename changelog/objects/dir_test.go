@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,6 +34,31 @@ func TestDirModes(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(root, "app", "sub", "k"))
 	if err != nil || string(b) != "v" {
 		t.Errorf("the object is not the file of its key: %q, %v", b, err)
+	}
+}
+
+// Who only looks changes nothing, and is told that there is no directory.
+func TestOpenDir(t *testing.T) {
+	root := t.TempDir()
+	d, err := objects.NewDir(root)
+	check(t, err)
+	check(t, d.Put(t.Context(), "k", objects.Bytes([]byte("v"))))
+	check(t, os.RemoveAll(filepath.Join(root, "~tmp")))
+	o, err := objects.OpenDir(root)
+	check(t, err)
+	n := 0
+	check(t, o.List(t.Context(), "", func(objects.Info) error { n++; return nil }))
+	entries, err := os.ReadDir(root)
+	if err != nil || len(entries) != 1 || n != 1 {
+		t.Errorf("%v, %v, %d objects", entries, err, n)
+	}
+	for name, want := range map[string]error{"none": fs.ErrNotExist, "k": syscall.ENOTDIR} {
+		if _, err := objects.OpenDir(filepath.Join(root, name)); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(root, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("the directory was made")
 	}
 }
 
