@@ -68,6 +68,8 @@ type instance struct {
 	// fail, if set, is asked before a question is answered.
 	fail func(method string) error
 	ends chan struct{} // closed: watches end
+	// forgets makes watches begin anew whatever they have seen.
+	forgets bool
 }
 
 func endpoint(i int) string { return fmt.Sprintf("instance-%d:1", i) }
@@ -158,6 +160,9 @@ func (a *app) publish(to ...int) {
 			}
 			m := &apiv1.GetHostsResponse{Generation: proto.Int32(a.gen), Self: proto.Int32(int32(in.id)), Owners: map[string]*apiv1.Owners{"main": {}}}
 			for _, other := range a.instances {
+				if other.refused && other.id == len(a.instances)-1 {
+					continue // owners are indexes, so only the last one may be left out
+				}
 				m.Hosts = append(m.Hosts, &apiv1.Host{Instance: fmt.Sprint("i", other.id), Endpoint: endpoint(other.id)})
 			}
 			for _, t := range a.tasks {
@@ -392,8 +397,8 @@ func (in *instance) Watch(req *apiv1.WatchRequest, s grpc.ServerStreamingServer[
 			return reply(query.TokenMalformed, codes.InvalidArgument)
 		}
 	}
-	begun := req.Token != ""
 	in.a.mu.Lock()
+	begun := req.Token != "" && !in.forgets
 	ends := in.ends
 	in.a.mu.Unlock()
 	if err := in.at(s.Context(), "watch", p, req.Redirect, "", func(*task) error { return nil }); err != nil {

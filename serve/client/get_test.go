@@ -97,13 +97,13 @@ func TestRedirect(t *testing.T) {
 		a.put(k, "a")
 		get(t, r, k, "a")
 		a.asked()
-		a.move(0, 1)
+		a.move(0, 2)
 		a.publish()
 		get(t, r, k, "a")
-		wantAsked(t, a, "get0 get1")
+		wantAsked(t, a, "get0 get2")
 		time.Sleep(atlasPause)
 		get(t, r, k, "a")
-		wantAsked(t, a, "get1")
+		wantAsked(t, a, "get2")
 	})
 }
 
@@ -121,8 +121,28 @@ func TestRedirectsInCircles(t *testing.T) {
 		a.publish(1) // 1 knows that it is 0, as it had been
 		a.move(0, 2)
 		get(t, r, k, "a")
-		if got := strings.Fields(a.asked()); len(got) > 5 {
-			t.Errorf("asked %v", got)
+		wantAsked(t, a, "get0 get1 get0 get1")
+	})
+}
+
+// A connection to an instance that is gone from the map is closed.
+func TestConnectionsAreClosed(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, a *app) {
+		c := a.client(Config{})
+		r := counts(t, c)
+		for p := range int32(partitions) {
+			get(t, r, keyOf(p), "")
+		}
+		if len(c.pool.conns) != 3 {
+			t.Errorf("%d connections, want 3", len(c.pool.conns))
+		}
+		a.stop(2)
+		a.move(2, 1)
+		a.publish()
+		time.Sleep(atlasPause)
+		get(t, r, keyOf(2), "")
+		if len(c.pool.conns) != 2 {
+			t.Errorf("%d connections, want 2", len(c.pool.conns))
 		}
 	})
 }
@@ -300,6 +320,96 @@ func TestHungInstanceTellsNoMap(t *testing.T) {
 		get(t, r, keyOf(1), "a")
 		if d := time.Since(start); d > surveyTimeout {
 			t.Errorf("answered after %v", d)
+		}
+	})
+}
+
+// A map that one instance was too slow to tell is asked of others first for a while.
+func TestHungInstanceIsAskedLast(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, a *app) {
+		c := a.client(Config{})
+		r := counts(t, c)
+		get(t, r, keyOf(1), "")
+		a.instances[0].hung = true
+		for _, want := range []time.Duration{surveyTimeout, 0} {
+			time.Sleep(atlasPause)
+			c.keeper.wrong("")
+			start := time.Now()
+			get(t, r, keyOf(1), "")
+			if d := time.Since(start); d != want {
+				t.Errorf("answered after %v, want %v", d, want)
+			}
+		}
+	})
+}
+
+// Who has just said that there is no owner is not asked again at once.
+func TestAnotherIsAsked(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, a *app) {
+		r := counts(t, a.client(Config{}))
+		get(t, r, keyOf(1), "")
+		a.asked()
+		a.instances[0].fail = func(m string) error {
+			if m != "scan" {
+				return nil
+			}
+			return reply(query.NoOwner, codes.Unavailable)
+		}
+		if _, err := keysOf(r.Scan(t.Context())); err != nil {
+			t.Error(err)
+		}
+		wantAsked(t, a, "scan0 scan1")
+	})
+}
+
+// That an instance is not the owner is not what the caller has asked.
+func TestNotOwnerUntilTheDeadline(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, a *app) {
+		for _, in := range a.instances {
+			in.fail = func(m string) error {
+				if m == "" {
+					return nil
+				}
+				return reply(query.NotOwner, codes.FailedPrecondition)
+			}
+		}
+		_, err := counts(t, a.client(Config{})).Get(t.Context(), "k")
+		if !is(err, query.NoOwner) || is(err, query.NotOwner) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestCandidates(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, a *app) {
+		c := a.client(Config{Endpoints: []string{endpoint(0), "elsewhere:1"}})
+		get(t, counts(t, c), keyOf(0), "")
+		time.Sleep(downFor)
+		c.next.Store(1)
+		got := func(first string) string { return strings.Join(c.candidates(first), " ") }
+		if got, want := got(""), "instance-0:1 elsewhere:1 instance-1:1 instance-2:1"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if got, want := got("instance-2:1"), "instance-2:1 elsewhere:1 instance-0:1 instance-1:1"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		c.pool.mark("instance-0:1", time.Now(), false)
+		if got, want := got(""), "elsewhere:1 instance-1:1 instance-2:1 instance-0:1"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		time.Sleep(downFor)
+		c.next.Store(1)
+		if got, want := got(""), "instance-0:1 elsewhere:1 instance-1:1 instance-2:1"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		// Connections to instances that are gone are closed.
+		get(t, counts(t, c), keyOf(1), "")
+		if n := len(c.pool.conns); n < 2 {
+			t.Errorf("%d connections", n)
+		}
+		c.pool.keep(map[string]bool{endpoint(0): true})
+		if len(c.pool.conns) != 1 || c.pool.conns[endpoint(0)] == nil {
+			t.Errorf("connections %v", c.pool.conns)
 		}
 	})
 }

@@ -11,25 +11,6 @@ import (
 	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
 )
 
-// Pages asks for rows and yields page after page, each fetched when the one before was taken. Each page has a deadline of
-// its own if ctx has none. With AllowPartial the pages say what is missing. An error is the last thing yielded.
-func (c *Client) Pages(ctx context.Context, m RowsMethod, req *apiv1.RowsRequest) iter.Seq2[*apiv1.RowsResponse, error] {
-	return func(yield func(*apiv1.RowsResponse, error) bool) {
-		req := clone(req)
-		for {
-			page, err := c.Page(ctx, m, req)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(page, nil) || page.NextPageToken == "" {
-				return
-			}
-			req.PageToken = page.NextPageToken
-		}
-	}
-}
-
 // Scan returns all rows, in the order of the API: by partition, and in each by encoded key. Pages are fetched as the rows are
 // taken. An error is the last thing yielded.
 func (r *Reader[K, V]) Scan(ctx context.Context, opts ...Option) iter.Seq2[Row[K, V], error] {

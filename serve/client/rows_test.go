@@ -176,6 +176,21 @@ func TestMultiGet(t *testing.T) {
 	})
 }
 
+// Keys that had one owner have two now: whoever is named for one of them is asked to find the other.
+func TestMultiGetOfDividedKeys(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, a *app) {
+		r := counts(t, a.client(Config{}))
+		get(t, r, keyOf(0), "")
+		a.asked()
+		a.move(0, 1)
+		a.publish()
+		if _, err := r.MultiGet(t.Context(), []string{keyOf(0), keyOf(2)}); err != nil {
+			t.Error(err)
+		}
+		wantAsked(t, a, "multi2@0 multi2@1")
+	})
+}
+
 // The bounds of a question, as the API takes them.
 func TestMillis(t *testing.T) {
 	if got := millis(time.Time{}); got != "" {

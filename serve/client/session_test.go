@@ -31,6 +31,33 @@ func TestSessionIsMonotonic(t *testing.T) {
 	})
 }
 
+// Rows of scans and of many keys count as seen.
+func TestSessionSeesRows(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, a *app) {
+		for name, read := range map[string]func(r *Reader[string, string]) error{
+			"Scan": func(r *Reader[string, string]) error {
+				_, err := keysOf(r.Scan(t.Context(), PageRows(3)))
+				return err
+			},
+			"MultiGet": func(r *Reader[string, string]) error {
+				_, err := r.MultiGet(t.Context(), []string{keyOf(0), keyOf(1), keyOf(2), keyOf(3)})
+				return err
+			},
+		} {
+			fill(a, 10)
+			s := NewSession(nil)
+			if err := read(counts(t, a.client(Config{})).In(s)); err != nil {
+				t.Fatal(err)
+			}
+			for p, task := range a.tasks {
+				if got := s.Position().Commit(query.Task{Sub: "main", Partition: int32(p)}); got != task.seq {
+					t.Errorf("%s: partition %d: saw commit %d, want %d", name, p, got, task.seq)
+				}
+			}
+		}
+	})
+}
+
 // The position that a question carries is that of its task, of topics that the tasks read.
 func TestSessionPosition(t *testing.T) {
 	s := NewSession(query.Position{{Name: "main", Partition: 1, Commit: true, Number: 7}})

@@ -46,9 +46,6 @@ func (w *watch) run(ctx context.Context) *failure {
 	var way way
 	var last *failure
 	for n := 1; ; n++ {
-		if w.begun {
-			limit = ctx
-		}
 		endpoint, f := w.c.choose(limit, w.t, &way)
 		if f == nil {
 			var told bool

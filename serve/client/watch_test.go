@@ -134,6 +134,23 @@ func TestWatchTellsResets(t *testing.T) {
 	})
 }
 
+// That the rows there are have been told is told once.
+func TestWatchIsCompleteOnce(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, a *app) {
+		r := counts(t, a.client(Config{}))
+		k := keyOf(0)
+		a.put(k, "a")
+		a.instances[0].forgets = true
+		w := watchKey(t, r, k)
+		w.want("a reset")
+		w.want(" complete")
+		a.instances[0].endWatches()
+		w.want("a reset")
+		a.put(k, "b")
+		w.want("b")
+	})
+}
+
 func TestWatchErrors(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, a *app) {
 		r := counts(t, a.client(Config{}))
