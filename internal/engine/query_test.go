@@ -182,8 +182,8 @@ type asker struct {
 	keys  int
 
 	mu      sync.Mutex
-	fed     int   // records acknowledged
-	answers int   // all of all clients
+	fed     int // records acknowledged
+	answers int // all of all clients
 	errs    map[query.Reason]int
 	max     []int64 // per key: the highest count answered
 }

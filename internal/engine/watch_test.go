@@ -341,4 +341,3 @@ func TestIdleWatchers(t *testing.T) {
 		}
 	})
 }
-
