@@ -21,6 +21,7 @@ var advice = map[query.Reason]string{
 	query.Partial:             "take what there is with --allow-partial, or wait longer with --timeout",
 	query.TooLarge:            "ask for less with --limit or --fields",
 	query.Quota:               "too much is asked at a time: try again later",
+	query.WrongKind:           "tidemark stores shows the kind of each store: windows and sessions are shown by tidemark windows, the rest of a key by tidemark scan --key",
 	query.TokenMalformed:      "take --position and --token as an answer of this app, to the same question, had them",
 	client.Unauthenticated:    "say who you are with --token-file, or with --tls-cert and --tls-key",
 }
