@@ -44,12 +44,17 @@ var fruits = []string{"apple", "banana", "cherry", "date", "elder", "fig", "grap
 // dial returns a plain gRPC client of an instance.
 func (n *instance) dial() apiv1.QueriesClient {
 	n.w.t.Helper()
+	n.once.Do(n.connect)
+	return n.rpc
+}
+
+func (n *instance) connect() {
 	conn, err := grpc.NewClient(n.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		n.w.t.Fatal(err)
 	}
 	n.w.t.Cleanup(func() { conn.Close() })
-	return apiv1.NewQueriesClient(conn)
+	n.rpc = apiv1.NewQueriesClient(conn)
 }
 
 // about returns what of a position the tasks that read a topic understand, as text for a question.

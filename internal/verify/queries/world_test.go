@@ -17,6 +17,7 @@ import (
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/query"
 	"github.com/tidemark/tidemark/serve"
+	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
 	"github.com/tidemark/tidemark/serve/client"
 	"github.com/tidemark/tidemark/topology"
 	"github.com/tidemark/tidemark/watermark"
@@ -49,6 +50,9 @@ type instance struct {
 	cancel   context.CancelFunc
 	mute     context.CancelFunc // ends the server alone
 	done     chan struct{}
+
+	once sync.Once
+	rpc  apiv1.QueriesClient
 }
 
 func newWorld(t *testing.T) *world {
@@ -250,14 +254,28 @@ func (n *instance) rest(method, path, body string) (int, string, http.Header) {
 	if err != nil {
 		n.w.t.Fatal(err)
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
+	resp, text, err := roundTrip(req)
 	if err != nil {
 		n.w.t.Fatal(err)
+	}
+	return resp.StatusCode, text, resp.Header
+}
+
+// roundTrip sends a request, and follows no redirect.
+func roundTrip(req *http.Request) (*http.Response, string, error) {
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, "", err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
+	return resp, string(text), err
+}
+
+func do(req *http.Request) (code int, body string, err error) {
+	resp, body, err := roundTrip(req)
 	if err != nil {
-		n.w.t.Fatal(err)
+		return 0, "", err
 	}
-	return resp.StatusCode, string(text), resp.Header
+	return resp.StatusCode, body, nil
 }
