@@ -7,6 +7,7 @@
 //	tidemark scan STORE --endpoint HOST:PORT [--prefix P] [--filter EXPRESSION]
 //	tidemark windows STORE [KEY] --endpoint HOST:PORT [--from T] [--to T]
 //	tidemark watch STORE [KEY] --endpoint HOST:PORT
+//	tidemark snapshot list|verify|dump --app ID --dir DIR|--s3 BUCKET/PREFIX
 //
 // It holds no logic of its own: each command is a thin shell around a package.
 package main
@@ -20,6 +21,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tidemark/tidemark/internal/clock"
 )
 
 func main() {
@@ -29,19 +32,25 @@ func main() {
 	if errors.Is(err, errIncompatible) {
 		os.Exit(incompatibleStatus)
 	}
+	if errors.Is(err, errFlawed) {
+		os.Exit(1)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tidemark:", err)
 		os.Exit(1)
 	}
 }
 
-func root() *cobra.Command {
+func root() *cobra.Command { return rootAt(clock.Real()) }
+
+// rootAt is root with a clock.
+func rootAt(clk clock.Clock) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "tidemark",
 		Short:         "Look after Tidemark apps, and ask them about their state",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(checkCommand(), resetCommand(), storesCommand(), getCommand(), scanCommand(), windowsCommand(), watchCommand())
+	cmd.AddCommand(checkCommand(), resetCommand(), storesCommand(), getCommand(), scanCommand(), windowsCommand(), watchCommand(), snapshotCommand(clk))
 	return cmd
 }
