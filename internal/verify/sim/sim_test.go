@@ -16,11 +16,11 @@ var (
 	logs  = flag.Bool("logs", false, "print the log of every simulation")
 )
 
-// defaultSeeds is what the test command runs: 200, and some more with the race detector, which takes ten times as
+// defaultSeeds is what the test command runs: 200, and a few with the race detector, which takes many times as
 // long and shows what it shows within the first ones.
 func defaultSeeds() int {
 	if invariants.Enabled {
-		return 20
+		return 10
 	}
 	return 200
 }
