@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,11 +54,7 @@ func showHoldings(w io.Writer, all []*snapshot.Holding, now time.Time) error {
 				t.line(taskName(h.Task), names[i], "-", "-", "-", "-", "the manifest is "+trouble(f.Err)+", see tidemark snapshot verify")
 				continue
 			}
-			var shares []string
-			for _, s := range h.Shares(i) {
-				shares = append(shares, fmt.Sprintf("%d with %s", s.Files, nameOf(h, s.With.Key)))
-			}
-			t.line(taskName(h.Task), names[i], moment(&f.Created), age(now, f.Created).String(), size(f.Bytes), strconv.Itoa(len(f.Manifest.Files)), strings.Join(shares, ", "))
+			t.line(taskName(h.Task), names[i], moment(&f.Created), age(now, f.Created).String(), size(f.Bytes), strconv.Itoa(len(f.Manifest.Files)), shareText(h, i))
 		}
 	}
 	if err := t.flush(); err != nil {
@@ -75,6 +73,24 @@ func showHoldings(w io.Writer, all []*snapshot.Holding, now time.Time) error {
 	}
 	t.line("all", strconv.Itoa(snapshots), strconv.Itoa(sum.Objects), size(sum.Bytes), strconv.Itoa(sum.Orphans), size(sum.OrphanBytes))
 	return t.flush()
+}
+
+// shownShares is how many of the snapshots that share files with one are named in a table.
+const shownShares = 3
+
+// shareText names the snapshots with which one shares most files.
+func shareText(h *snapshot.Holding, at int) string {
+	shares := h.Shares(at)
+	slices.SortStableFunc(shares, func(a, b snapshot.Share) int { return cmp.Compare(b.Files, a.Files) })
+	var parts []string
+	for _, s := range shares[:min(len(shares), shownShares)] {
+		parts = append(parts, fmt.Sprintf("%d with %s", s.Files, nameOf(h, s.With.Key)))
+	}
+	text := strings.Join(parts, ", ")
+	if more := len(shares) - shownShares; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // age is how long something was made ago, as exact as people want it.

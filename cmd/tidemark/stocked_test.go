@@ -60,7 +60,8 @@ func must[T any](v T, err error) func(t *testing.T) T {
 
 func newStocked(t *testing.T, partition int32) *stocked {
 	s := &stocked{t: t, id: processor.TaskID{Sub: "by-customer", Partition: partition}}
-	s.dir = taskstore.New(taskstore.Options{Path: "/state", FS: pebblestore.NewMemFS()})
+	// Without Quiet compactions would come when they like.
+	s.dir = taskstore.New(taskstore.Options{Path: "/state", FS: pebblestore.NewMemFS(), Quiet: true})
 	s.db = must(s.dir.Open(s.id))(t)
 	s.state = must(store.Open(s.db, stockedSpecs, store.Options{}))(t)
 	t.Cleanup(func() {
@@ -146,8 +147,10 @@ func stock(t *testing.T, to objects.Store) {
 	a.snapshot(to, 41)
 	a.more("eu-1", 150)
 	a.snapshot(to, 57)
-	b.more("eu-7", 1)
-	b.snapshot(to, 12)
+	for seq := range uint64(5) {
+		b.more("eu-7", 1)
+		b.snapshot(to, 8+seq)
+	}
 	other := snapshot.Manifest{App: "billing", Sub: "s", Seq: 1}
 	if _, _, _, err := snapshot.New(to, snapshot.Options{}).Upload(t.Context(), nothing{}, other, nil, nil); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@
 //	go run ./examples/campaign                          # on a broker inside the program
 //	go run ./examples/campaign -brokers localhost:9092  # on a real Kafka
 //	go run ./examples/campaign -for 10s -check          # end by itself, compare with the input
+//	go run ./examples/campaign -snapshots DIR           # copy the state to a directory, restore it from there
 //
 //	curl -s localhost:7070/v1/stores/campaign-totals/keys/spring-sale   # meanwhile, elsewhere
 //
@@ -14,6 +15,9 @@
 // Stop it with Ctrl-C, start it again: everything goes on where it was, because events, state and results moved in the
 // same transactions. With -brokers the same holds for kill -9; the broker inside the program dies with it and may lose
 // its last moments (then remove the directory it names).
+//
+// With -snapshots the state is copied every ten seconds, as to a bucket. Remove the state directories of the instances, which
+// it names, and start again: it says for each task what it was restored from, and how long that took.
 //
 // Both instances answer queries about the totals and the minutes, each about all of them.
 //

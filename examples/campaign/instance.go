@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark"
+	"github.com/tidemark/tidemark/changelog/objects"
 	"github.com/tidemark/tidemark/serve"
 	"github.com/tidemark/tidemark/watermark"
 )
@@ -31,17 +31,28 @@ type instance struct {
 	records  int64
 	took     time.Duration // of the last commit
 	restored int64
+	copies   int64   // snapshots made
+	told     []shown // restores, not taken yet
 }
 
-func newInstance(name, dir string, addrs []string, early time.Duration, logger *zap.Logger, at net.Listener) (*instance, error) {
+// setup is what instances have in common.
+type setup struct {
+	options
+	addrs  []string
+	bucket objects.Store // for snapshots; nil: none are made
+	logger *zap.Logger
+}
+
+func newInstance(name string, s setup, at net.Listener) (*instance, error) {
 	i := &instance{name: name, at: at, tasks: make(map[string]tidemark.TaskState)}
 	var err error
-	i.app, err = tidemark.New(campaignMetrics(early), tidemark.Config{
-		Brokers:  addrs,
-		StateDir: filepath.Join(dir, name),
-		Workers:  2,
-		Logger:   logger,
-		Endpoint: i.endpoint(),
+	i.app, err = tidemark.New(campaignMetrics(s.early), tidemark.Config{
+		Brokers:   s.addrs,
+		StateDir:  s.stateDir(name),
+		Workers:   2,
+		Logger:    s.logger,
+		Endpoint:  i.endpoint(),
+		Snapshots: tidemark.Snapshots{Store: s.bucket, Interval: s.snapshotEvery},
 		Events: tidemark.Events{
 			Phase: func(p tidemark.PhaseInfo) { i.set(func() { i.phase = p.Phase }) },
 			Task: func(t tidemark.TaskInfo) {
@@ -55,7 +66,12 @@ func newInstance(name, dir string, addrs []string, early time.Duration, logger *
 			},
 			Restore: func(r tidemark.RestoreInfo) {
 				if r.Finished {
-					i.set(func() { i.restored += r.Records })
+					i.set(func() { i.noteRestore(r) })
+				}
+			},
+			Snapshot: func(s tidemark.SnapshotInfo) {
+				if s.Err == nil {
+					i.set(func() { i.copies++ })
 				}
 			},
 			Commit: func(c tidemark.CommitInfo) {
@@ -64,9 +80,38 @@ func newInstance(name, dir string, addrs []string, early time.Duration, logger *
 		},
 	})
 	if err == nil && at != nil {
-		i.server, err = serve.New(i.app, serve.Config{Logger: logger})
+		i.server, err = serve.New(i.app, serve.Config{Logger: s.logger})
 	}
 	return i, err
+}
+
+// sources are where a restore begins.
+var sources = map[string]string{
+	"local": "its local state", "changelog": "the changelogs", "snapshot": "a snapshot", "lazy snapshot": "a snapshot it fetches while it runs",
+}
+
+// noteRestore takes down what a task was restored from. There is nothing to say of one that has never run.
+func (i *instance) noteRestore(r tidemark.RestoreInfo) {
+	i.restored += r.Records
+	if r.Source == "changelog" && r.Total == 0 {
+		return
+	}
+	took := r.At.Add(r.Took).Sub(r.Seen) // with the fetch
+	text := fmt.Sprintf("instance %s: task %s restored from %s", i.name, r.Task, sources[r.Source])
+	if r.Source != "changelog" {
+		text += " and the changelogs since"
+	}
+	text += fmt.Sprintf(", %d records, in %s", r.Records, took.Round(100*time.Microsecond))
+	i.told = append(i.told, shown{text, "restored"})
+}
+
+// take returns what was told since it was called last.
+func (i *instance) take() []shown {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	told := i.told
+	i.told = nil
+	return told
 }
 
 // listen opens the port that is so many behind an address. An empty address is none.
@@ -153,6 +198,9 @@ func (i *instance) line() string {
 	}
 	if i.restored > 0 {
 		parts = append(parts, fmt.Sprintf("%d rows restored", i.restored))
+	}
+	if i.copies > 0 {
+		parts = append(parts, fmt.Sprintf("%d snapshots made", i.copies))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
+
+	"github.com/tidemark/tidemark/changelog/objects"
 )
 
 // options are the flags.
@@ -29,7 +31,13 @@ type options struct {
 	log     bool
 	shape   bool
 	serve   string
+
+	snapshots     string
+	snapshotEvery time.Duration
 }
+
+// stateDir is where an instance keeps its state.
+func (o *options) stateDir(instance string) string { return filepath.Join(o.dir, instance) }
 
 func main() {
 	var o options
@@ -43,6 +51,8 @@ func main() {
 	flag.BoolVar(&o.log, "log", false, "write the log of the instances to standard error")
 	flag.BoolVar(&o.shape, "shape", false, "print what the app's state depends on, for the command tidemark check, and end")
 	flag.StringVar(&o.serve, "serve", "127.0.0.1:7070", "where the first instance answers queries, the second one port further; empty: nowhere")
+	flag.StringVar(&o.snapshots, "snapshots", "", "directory for snapshots of the state; default: none are made")
+	flag.DurationVar(&o.snapshotEvery, "snapshot-every", 10*time.Second, "with -snapshots: time between two snapshots of a task")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -117,13 +127,21 @@ func run(ctx context.Context, o options, out *os.File) error {
 			return err
 		}
 	}
+	common := setup{options: o, addrs: addrs, logger: logger}
+	if o.snapshots != "" {
+		if common.bucket, err = objects.NewDir(o.snapshots); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "snapshots every %s in %s; to restore from them, stop, and start again after: rm -r %s %s\n",
+			o.snapshotEvery, o.snapshots, o.stateDir("a"), o.stateDir("b"))
+	}
 	var apps []*instance
 	for _, name := range []string{"a", "b"} {
 		l, err := listen(o.serve, len(apps))
 		if err != nil {
 			return err
 		}
-		i, err := newInstance(name, o.dir, addrs, o.early, logger, l)
+		i, err := newInstance(name, common, l)
 		if err != nil {
 			return err
 		}
@@ -152,6 +170,9 @@ func run(ctx context.Context, o options, out *os.File) error {
 	show := func() {
 		n := sent.Load()
 		totals, lines := b.take()
+		for _, a := range apps {
+			lines = append(lines, a.take()...)
+		}
 		s.draw(picture{lines: lines, totals: totals, sent: n, rate: float64(n-last) / o.every.Seconds(), apps: apps, age: time.Since(begin)})
 		last = n
 	}

@@ -34,8 +34,8 @@ type picture struct {
 	age    time.Duration
 }
 
-// colors are those of a terminal for panes by their timing, and for events that came too late.
-var colors = map[string]string{"EARLY": "\x1b[2m", "ON_TIME": "\x1b[32m", "LATE": "\x1b[33m", "refused": "\x1b[31m"}
+// colors are those of a terminal for panes by their timing, for events that came too late, and for restores.
+var colors = map[string]string{"EARLY": "\x1b[2m", "ON_TIME": "\x1b[32m", "LATE": "\x1b[33m", "refused": "\x1b[31m", "restored": "\x1b[36m"}
 
 func (s *screen) draw(p picture) {
 	var events strings.Builder
