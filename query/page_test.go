@@ -101,12 +101,12 @@ func TestPagesTwin(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		var rows shelf
 		type fact struct {
-			key                     string
-			start, end              int64
-			value                   string
-			deleted                 bool
-			order                   []byte
-			latest, validTo, listed int64
+			key        string
+			start, end int64
+			value      string
+			deleted    bool
+			order      []byte
+			validTo    int64
 		}
 		var facts []fact
 		s := &query.Store{ID: "s", StartOf: func(end int64) int64 { return end - 10 }}

@@ -51,7 +51,6 @@ type witness struct {
 	mu      sync.Mutex
 	began   time.Time
 	ops     []porcupine.Operation
-	acked   query.Position // of records whose producer knows that they are there
 	writes  map[string]int64
 	reads   int
 	refused map[query.Reason]int
