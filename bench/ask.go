@@ -18,8 +18,8 @@ import (
 	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
 )
 
-// latency is what questions of one kind have taken, in ms, counted from the moment they were due: one that had to wait for
-// its turn has waited.
+// latency is what questions of one kind have taken, in ms. They are sent at their rate whether those before have an answer or
+// not; Late is how far the sender was behind that at most, because the machine was busy.
 type latency struct {
 	N      int     `json:"n"`
 	Errors int     `json:"errors"`
@@ -27,6 +27,7 @@ type latency struct {
 	P99    float64 `json:"p99_ms"`
 	P999   float64 `json:"p999_ms"`
 	Max    float64 `json:"max_ms"`
+	Late   float64 `json:"sender_late_ms"`
 }
 
 // kind asks questions of one kind at a fixed rate.
@@ -38,6 +39,7 @@ type kind struct {
 	times  []float64
 	errors int
 	last   error
+	late   time.Duration // run's: how far it was behind its rate at most
 }
 
 // run asks until ctx ends. Each question has a goroutine, so that a slow one holds up no other.
@@ -58,11 +60,12 @@ func (k *kind) run(ctx context.Context, seed uint64) {
 			return
 		case now := <-tick.C:
 			for ; sent < int(now.Sub(began).Seconds()*float64(k.rate)); sent++ {
-				due := began.Add(time.Duration(sent) * period)
+				begun := time.Now()
+				k.late = max(k.late, begun.Sub(began.Add(time.Duration(sent+1)*period)))
 				own := rand.New(rand.NewPCG(rng.Uint64(), 1))
 				wg.Go(func() {
 					err := k.ask(context.WithoutCancel(ctx), own)
-					took := time.Since(due).Seconds() * 1e3
+					took := time.Since(begun).Seconds() * 1e3
 					k.mu.Lock()
 					defer k.mu.Unlock()
 					if err != nil {
@@ -82,7 +85,7 @@ func (k *kind) latency() latency {
 	if k.last != nil {
 		fmt.Println("a question without an answer:", k.last)
 	}
-	l := latency{N: len(k.times), Errors: k.errors}
+	l := latency{N: len(k.times), Errors: k.errors, Late: k.late.Seconds() * 1e3}
 	if l.N > 0 {
 		l.P50, l.P99, l.P999, l.Max = quantile(k.times, 0.5), quantile(k.times, 0.99), quantile(k.times, 0.999), k.times[l.N-1]
 	}
