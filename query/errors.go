@@ -41,6 +41,10 @@ const (
 	TooLarge Reason = "TOO_LARGE"
 	// Deadline: the deadline came before the answer. DEADLINE_EXCEEDED, 504.
 	Deadline Reason = "DEADLINE"
+	// Unauthenticated: who asks is not known. UNAUTHENTICATED, 401.
+	Unauthenticated Reason = "UNAUTHENTICATED"
+	// Cancelled: who asked does not wait any more. CANCELLED, 499.
+	Cancelled Reason = "CANCELLED"
 	// Failed: the store could not be read. INTERNAL, 500.
 	Failed Reason = "FAILED"
 )

@@ -69,7 +69,7 @@ func (v *View) Read(ctx context.Context, s *Store, spec Page) (rows []Row, next 
 		}
 		if p.Key != nil {
 			lo = store.AppendTermKey(nil, p.Key)
-			hi = successor(lo)
+			hi = store.Successor(lo)
 		}
 		err = v.readRange(ctx, s, p, lo, hi, p.filter(s))
 	}
@@ -134,7 +134,7 @@ func behind(s *Store, p *page, lo []byte) []byte {
 	if s.Kind == Versioned && p.Key == nil {
 		// The older versions of a key that was shown are no rows of this scan.
 		if key, from, ok := store.ParseVersionKey(p.After); ok && from <= p.To {
-			after = successor(store.AppendTermKey(nil, key))
+			after = store.Successor(store.AppendTermKey(nil, key))
 		}
 	}
 	if bytes.Compare(after, lo) < 0 {
@@ -212,7 +212,7 @@ func (v *View) readWindows(ctx context.Context, s *Store, p *page) error {
 		} else if err := ctx.Err(); err != nil {
 			return Errorf(Deadline, "the deadline came while windows were looked for")
 		}
-		if at = successor(prefix); at == nil {
+		if at = store.Successor(prefix); at == nil {
 			p.next = nil
 			return nil
 		}
@@ -224,7 +224,7 @@ func (v *View) readWindow(ctx context.Context, s *Store, p *page, prefix, lo, hi
 	if p.Key != nil {
 		return v.readOne(ctx, s, p, append(bytes.Clone(prefix), p.Key...), lo)
 	}
-	from, to := append(bytes.Clone(prefix), lo...), successor(prefix)
+	from, to := append(bytes.Clone(prefix), lo...), store.Successor(prefix)
 	if hi != nil {
 		to = append(bytes.Clone(prefix), hi...)
 	}

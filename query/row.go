@@ -1,22 +1,12 @@
 package query
 
+import "github.com/tidemark/tidemark/store"
+
 // Range is the keys k with From <= k < To, in the order of their bytes. A nil To is open.
 type Range struct{ From, To []byte }
 
 // Prefix returns the range of the keys that begin with p.
-func Prefix(p []byte) Range { return Range{From: p, To: successor(p)} }
-
-// successor returns the first key behind all keys that begin with prefix, nil if there is none.
-func successor(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			out := append([]byte{}, prefix[:i+1]...)
-			out[i]++
-			return out
-		}
-	}
-	return nil
-}
+func Prefix(p []byte) Range { return Range{From: p, To: store.Successor(p)} }
 
 // Contains says whether a key lies in the range.
 func (r Range) Contains(key []byte) bool {

@@ -185,7 +185,7 @@ func (r *slicedReader) merge(ctx context.Context, end int64, slices []int64, fro
 	}
 	for i, slice := range slices {
 		prefix := store.AppendTimeKey(nil, slice)
-		to := successor(prefix)
+		to := store.Successor(prefix)
 		if r.hi != nil {
 			to = append(bytes.Clone(prefix), r.hi...)
 		}

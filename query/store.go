@@ -1,6 +1,10 @@
 package query
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Kind is what the rows of a store are.
 type Kind string
@@ -66,6 +70,19 @@ type Task struct {
 }
 
 func (t Task) String() string { return fmt.Sprintf("%s/%d", t.Sub, t.Partition) }
+
+// ParseTask reads what String has written.
+func ParseTask(text string) (t Task, ok bool) {
+	i := strings.LastIndexByte(text, '/')
+	if i < 0 {
+		return Task{}, false
+	}
+	p, err := strconv.ParseUint(text[i+1:], 10, 31)
+	if err != nil {
+		return Task{}, false
+	}
+	return Task{text[:i], int32(p)}, true
+}
 
 // Host is one instance of an app.
 type Host struct {

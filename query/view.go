@@ -83,8 +83,7 @@ func (v *View) Get(s *Store, key []byte) (Row, bool, error) {
 	if !ok {
 		return Row{}, false, nil
 	}
-	r, ok, err := v.row(s, key, b)
-	return r, ok, err
+	return UserRow(s, key, b)
 }
 
 const maxTime = 1<<63 - 1
@@ -95,8 +94,8 @@ func (v *View) AsOf(s *Store, key []byte, at int64) (r Row, ok bool, err error) 
 		return Row{}, false, Errorf(WrongKind, "store %s is one of kind %s: it keeps no history", s.ID, s.Kind)
 	}
 	lo := store.AppendVersionKey(nil, key, at)
-	err = v.scan(s, lo, successor(lo[:len(lo)-8]), func(k, b []byte) (bool, error) {
-		r, ok, err = v.row(s, k, b)
+	err = v.scan(s, lo, store.Successor(lo[:len(lo)-8]), func(k, b []byte) (bool, error) {
+		r, ok, err = UserRow(s, k, b)
 		return false, err
 	})
 	return r, ok && !r.Deleted, err
@@ -122,10 +121,6 @@ func (v *View) scan(s *Store, lo, hi []byte, fn func(key, row []byte) (bool, err
 	}
 	return v.stillOf(s)
 }
-
-// row makes the row that readers see of one of the DB, whose key is that of the store's layout. ok is false for a row that
-// is none of theirs.
-func (v *View) row(s *Store, key, b []byte) (r Row, ok bool, err error) { return UserRow(s, key, b) }
 
 var errRow = errors.New("a row is not in the layout of its store")
 

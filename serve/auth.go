@@ -48,7 +48,7 @@ func (s *Server) authenticate(ctx context.Context, req proto.Message) (string, e
 	if s.cfg.Authenticate != nil {
 		var err error
 		if name, err = s.cfg.Authenticate(ctx, c); err != nil {
-			return "", &query.Error{Reason: Unauthenticated, Message: "who asks is not known", Err: err}
+			return "", &query.Error{Reason: query.Unauthenticated, Message: "who asks is not known", Err: err}
 		}
 	}
 	if name == "" && c.Remote != nil {

@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -55,15 +53,6 @@ func (s *Server) metaOf(m query.Meta) *apiv1.Meta {
 		out.Age = proto.Int64(max(0, s.cfg.Clock.Now().UnixMilli()-m.Time))
 	}
 	return out
-}
-
-func parseTask(text string) (query.Task, bool) {
-	i := strings.LastIndexByte(text, '/')
-	if i < 0 {
-		return query.Task{}, false
-	}
-	p, err := strconv.ParseUint(text[i+1:], 10, 31)
-	return query.Task{Sub: text[:i], Partition: int32(p)}, err == nil
 }
 
 // ListStores implements the API.

@@ -259,7 +259,7 @@ func TestAuthentication(t *testing.T) {
 	c.commit(0, kv("counts", "a", "1"))
 	in := c.instances[1]
 	code, h, text := in.ask(t, "GET", "/v1/stores/counts/keys/a?partition=0", "", "Authorization", "Bearer bad")
-	if code != 401 || h.Get("WWW-Authenticate") == "" || !strings.Contains(text, string(Unauthenticated)) {
+	if code != 401 || h.Get("WWW-Authenticate") == "" || !strings.Contains(text, string(query.Unauthenticated)) {
 		t.Errorf("%d %s", code, text)
 	}
 	if code, _, text = in.ask(t, "GET", "/v1/stores/counts/keys/a?partition=0", "", "Authorization", "Bearer good"); code != 200 {
@@ -271,7 +271,7 @@ func TestAuthentication(t *testing.T) {
 		}
 	}
 	_, err := at0(in, context.Background(), "a")
-	wantReason(t, err, Unauthenticated)
+	wantReason(t, err, query.Unauthenticated)
 	_, err = at0(in, metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer good"), "a")
 	wantReason(t, err, "")
 	if !strings.Contains(fmt.Sprint(seen), "true true") {

@@ -28,7 +28,7 @@ func restError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w ht
 	if c.retry > 0 {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(c.retry.Seconds()))))
 	}
-	if e.Reason == Unauthenticated {
+	if e.Reason == query.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	if e.Reason == query.NotOwner && e.Host.Endpoint != "" {
@@ -61,7 +61,7 @@ func named(err error) *status.Status {
 	case codes.InvalidArgument:
 		reason = query.InvalidRequest
 	case codes.Canceled:
-		reason = Cancelled
+		reason = query.Cancelled
 	case codes.DeadlineExceeded:
 		reason = query.Deadline
 	}

@@ -14,18 +14,11 @@ import (
 
 	"github.com/tidemark/tidemark/query"
 	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
+	"github.com/tidemark/tidemark/serve/internal/apierror"
 )
 
 // Domain is the domain of the google.rpc.ErrorInfo of all errors.
-const Domain = "tidemark"
-
-// Reasons beside those of package query.
-const (
-	// Unauthenticated: who asks is not known. UNAUTHENTICATED, 401.
-	Unauthenticated query.Reason = "UNAUTHENTICATED"
-	// Cancelled: who asked does not wait any more. CANCELLED, 499.
-	Cancelled query.Reason = "CANCELLED"
-)
+const Domain = apierror.Domain
 
 // code is how a reason is told. retry is when to ask again, 0: the question has to change.
 type code struct {
@@ -54,8 +47,8 @@ var table = map[query.Reason]code{
 	query.TooLarge:            {grpc: codes.ResourceExhausted, http: http.StatusRequestEntityTooLarge},
 	query.Deadline:            {grpc: codes.DeadlineExceeded, http: http.StatusGatewayTimeout},
 	query.Failed:              {grpc: codes.Internal, http: http.StatusInternalServerError},
-	Unauthenticated:           {grpc: codes.Unauthenticated, http: http.StatusUnauthorized},
-	Cancelled:                 {grpc: codes.Canceled, http: 499},
+	query.Unauthenticated:     {grpc: codes.Unauthenticated, http: http.StatusUnauthorized},
+	query.Cancelled:           {grpc: codes.Canceled, http: 499},
 }
 
 // withMeta is an error about what was read.
@@ -75,7 +68,7 @@ func reasoned(err error) *query.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		e = &query.Error{Reason: query.Deadline, Message: "the deadline came before the answer"}
 	case errors.Is(err, context.Canceled):
-		e = &query.Error{Reason: Cancelled, Message: "the question was cancelled"}
+		e = &query.Error{Reason: query.Cancelled, Message: "the question was cancelled"}
 	default:
 		e = &query.Error{Reason: query.Failed, Message: "the question failed", Err: err}
 	}
@@ -134,23 +127,7 @@ func Error(err error) error {
 	if !ok {
 		return reasoned(err)
 	}
-	e := &query.Error{Message: s.Message()}
-	var meta *apiv1.Meta
-	for _, d := range s.Details() {
-		switch d := d.(type) {
-		case *errdetails.ErrorInfo:
-			if d.Domain == Domain {
-				e.Reason, e.Store = query.Reason(d.Reason), d.Metadata["store"]
-				e.Task, _ = parseTask(d.Metadata["task"])
-			}
-		case *apiv1.Owner:
-			e.Host = query.Host{Instance: d.GetHost().GetInstance(), Endpoint: d.GetHost().GetEndpoint(), Rack: d.GetHost().GetRack()}
-		case *apiv1.Missing:
-			e.Missing = d.Partitions
-		case *apiv1.Meta:
-			meta = d
-		}
-	}
+	e, meta := apierror.Read(s)
 	if e.Reason == "" {
 		switch s.Code() {
 		case codes.Unavailable:
@@ -158,11 +135,11 @@ func Error(err error) error {
 		case codes.DeadlineExceeded:
 			e.Reason = query.Deadline
 		case codes.Canceled:
-			e.Reason = Cancelled
+			e.Reason = query.Cancelled
 		case codes.ResourceExhausted:
 			e.Reason = query.TooLarge
 		case codes.Unauthenticated:
-			e.Reason = Unauthenticated
+			e.Reason = query.Unauthenticated
 		default:
 			e.Reason = query.Failed
 		}

@@ -47,7 +47,7 @@ func readCeilings(db DB, specs []Spec, numbers []uint16, floors [][]byte) ([]cei
 		case n == 0:
 			out[i].any = true
 		default:
-			if out[i].key = successor(last); out[i].key == nil {
+			if out[i].key = Successor(last); out[i].key == nil {
 				out[i].any = true
 			}
 		}
@@ -76,7 +76,7 @@ func lastPrefix(db DB, number uint16, floor []byte, n int, visit func(prefix []b
 					visit(last)
 				}
 			} else if rows > few {
-				if next := successor(last); next != nil {
+				if next := Successor(last); next != nil {
 					lo = appendKey(nil, number, next)
 				}
 				break
@@ -92,8 +92,8 @@ func lastPrefix(db DB, number uint16, floor []byte, n int, visit func(prefix []b
 	return last, nil
 }
 
-// successor returns the first key behind all keys that begin with prefix, nil if there is none.
-func successor(prefix []byte) []byte {
+// Successor returns the first key behind all keys that begin with prefix, nil if there is none.
+func Successor(prefix []byte) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xff {
 			out := bytes.Clone(prefix[:i+1])

@@ -114,7 +114,7 @@ func (v *View[V]) scanGroup(prefix uint64, first []byte) (*Cursor[V], error) {
 	if v.expired(lo) {
 		return c, nil
 	}
-	hi := successor(lo)
+	hi := Successor(lo)
 	lo = append(lo, first...)
 	if at, ok := v.groups.find(prefix); ok {
 		rows := cutRun(v.sortGroup(v.groups.list[at]), lo, nil, func(i uint32) []byte { return v.key(v.row(i)) })

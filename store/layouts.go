@@ -72,15 +72,24 @@ func splitPanes(panes bool, value []byte) (cvalue, header []byte) {
 	if !panes || value == nil {
 		return value, nil
 	}
-	n, size := binary.Uvarint(value)
-	if size <= 0 || n > uint64(len(value)-size) {
+	header, cvalue, ok := cutPanes(value)
+	if !ok {
 		return value, nil
+	}
+	return cvalue, header
+}
+
+// cutPanes divides a local value that begins with the state of a pane; without any the header is nil.
+func cutPanes(b []byte) (header, value []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil, nil, false
 	}
 	at := size + int(n)
 	if n > 0 {
-		header = value[size:at:at]
+		header = b[size:at:at]
 	}
-	return value[at:], header
+	return header, b[at:], true
 }
 
 // withPanes appends the local value to key and returns both.

@@ -68,6 +68,9 @@ func (x *index) cover(gs *gens, persisted, committed uint32) []*block {
 					b.gens = append(b.gens, g)
 				}
 			}
+			if len(b.gens) > 0 {
+				b.parts = make([]atomic.Pointer[blockPart], len(b.gens[0].start)-1)
+			}
 			if name.whole {
 				// Its generations have been looked at one by one.
 				for n := first; n <= no; n++ {
@@ -93,9 +96,8 @@ type block struct {
 	from uint32 // it holds all generations from here on
 	gens []*gen // newest first
 
-	mu    sync.Mutex
-	parts []atomic.Pointer[blockPart] // by store; made under mu, as are its parts
-	made  atomic.Bool
+	mu    sync.Mutex                  // held while a part is made
+	parts []atomic.Pointer[blockPart] // by store
 }
 
 // blockPart is what is known of one store in a block.
@@ -121,17 +123,11 @@ func (b *block) key(r blockRef) []byte {
 
 // part returns what is known of a store, which it finds out first if nobody has asked before.
 func (b *block) part(store int) *blockPart {
-	if b.made.Load() {
-		if p := b.parts[store].Load(); p != nil {
-			return p
-		}
+	if p := b.parts[store].Load(); p != nil {
+		return p
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.made.Load() {
-		b.parts = make([]atomic.Pointer[blockPart], len(b.gens[0].start)-1)
-		b.made.Store(true)
-	}
 	if p := b.parts[store].Load(); p != nil {
 		return p
 	}

@@ -177,7 +177,7 @@ func (h *shelf) groups(r *Reading) {
 			break
 		}
 		delete(ends, timeAt(p))
-		at = successor(p)
+		at = Successor(p)
 	}
 	if len(ends) > 0 {
 		h.t.Fatalf("commit %d: windows %v are in no group", r.Seq, ends)

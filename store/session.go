@@ -57,7 +57,7 @@ func (v *SessionView[V]) entry(key []byte) (uint32, error) {
 	var found []Span
 	if !d.complete {
 		c := &Cursor[V]{v: v.v, at: -1}
-		if err := v.v.scanLayers(c, v.from, successor(v.from)); err != nil {
+		if err := v.v.scanLayers(c, v.from, Successor(v.from)); err != nil {
 			return 0, err
 		}
 		for c.Next() {

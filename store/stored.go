@@ -35,7 +35,7 @@ func ReadStores(db DB) ([]Stored, error) {
 // number; values begin with their timestamp in ms, 8 bytes big-endian.
 func (s Stored) Scan(db DB, prefix []byte) (Iterator, error) {
 	lo := appendKey(nil, s.Number, prefix)
-	it, err := db.Scan(lo, successor(lo))
+	it, err := db.Scan(lo, Successor(lo))
 	if err != nil {
 		return nil, fmt.Errorf("store: %s: scan: %w", s.Spec.ID, err)
 	}

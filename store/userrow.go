@@ -31,9 +31,6 @@ func ListValue(b []byte) []byte {
 
 // PaneValue takes the state of a pane off a value, see WindowLayout.
 func PaneValue(b []byte) (value []byte, ok bool) {
-	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)-size) {
-		return nil, false
-	}
-	return b[size+int(n):], true
+	_, value, ok = cutPanes(b)
+	return value, ok
 }

@@ -99,7 +99,7 @@ func (v *VersionedView[V]) put(key []byte, x version[V], t, horizon int64) (ok b
 func (v *VersionedView[V]) scan(key []byte, t int64, fn func(c *Cursor[version[V]], from int64) (bool, error)) error {
 	v.lo = AppendVersionKey(v.lo[:0], key, t)
 	prefix := v.lo[:len(v.lo)-8]
-	c, err := v.v.Scan(v.lo, successor(prefix))
+	c, err := v.v.Scan(v.lo, Successor(prefix))
 	if err != nil {
 		return err
 	}

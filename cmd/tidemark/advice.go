@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tidemark/tidemark/query"
-	"github.com/tidemark/tidemark/serve/client"
 )
 
 // advice says what to change when a question has no answer.
@@ -23,7 +22,7 @@ var advice = map[query.Reason]string{
 	query.Quota:               "too much is asked at a time: try again later",
 	query.WrongKind:           "tidemark stores shows the kind of each store: windows and sessions are shown by tidemark windows, the rest of a key by tidemark scan --key",
 	query.TokenMalformed:      "take --position and --token as an answer of this app, to the same question, had them",
-	client.Unauthenticated:    "say who you are with --token-file, or with --tls-cert and --tls-key",
+	query.Unauthenticated:     "say who you are with --token-file, or with --tls-cert and --tls-key",
 }
 
 // advised makes an error one for people: what was wrong, and what to change.

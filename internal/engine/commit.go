@@ -285,7 +285,7 @@ func (w *worker) apply(t *task, ft flightTask, nowMs int64) {
 		in.committed = ft.positions[i]
 		in.reported.Store(in.committed)
 	}
-	t.expose(t.commitMeta(p.W, p.Time)) // step 7
+	t.expose(p.W, p.Time) // step 7
 	w.e.purger.committed(t)
 	t.publish(w.e, ft.snapshots)
 	if err := w.persist(t, nowMs); err != nil {

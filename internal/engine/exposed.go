@@ -15,21 +15,20 @@ type exposed struct {
 	stale *staleness // nil for a task that runs
 }
 
-// expose publishes the task's state. The worker calls it after step 6, when it adopts the task, and when a layer has reached
-// the database, so that readers do not hold on to the layer. progress is nil if nothing but the memory has changed.
-func (t *task) expose(m *query.Meta) {
-	if t.state == nil {
-		return
+// expose publishes the task's state as of its last commit, made at a watermark and a time. The worker calls it after step 6,
+// and when it adopts the task.
+func (t *task) expose(w, time int64) {
+	if t.state != nil {
+		t.public.Store(&exposed{rows: t.state.Publish(t.seq), meta: t.commitMeta(w, time)})
+		t.bell.ring()
 	}
-	p := &exposed{rows: t.state.Publish(t.seq)}
-	switch last := t.public.Load(); {
-	case m != nil:
-		p.meta = *m
-	case last != nil:
-		p.meta = last.meta
+}
+
+// exposeDisk publishes the same commit once its layer has reached the database, so that readers let go of the layer.
+func (t *task) exposeDisk() {
+	if last := t.public.Load(); last != nil {
+		t.public.Store(&exposed{rows: t.state.Publish(t.seq), meta: last.meta})
 	}
-	t.public.Store(p)
-	t.bell.ring()
 }
 
 // hide ends all reads of the task: it is being closed.
@@ -38,9 +37,9 @@ func (t *task) hide() {
 	t.bell.ring()
 }
 
-// commitMeta says what the task's last commit reflects. offsets are the next offsets by input.
-func (t *task) commitMeta(w, time int64) *query.Meta {
-	m := &query.Meta{Task: query.Task{Sub: t.sub.id, Partition: t.id.Partition}, Seq: t.seq, Watermark: query.NoWatermark, Time: time}
+// commitMeta says what the task's last commit reflects.
+func (t *task) commitMeta(w, time int64) query.Meta {
+	m := query.Meta{Task: query.Task{Sub: t.sub.id, Partition: t.id.Partition}, Seq: t.seq, Watermark: query.NoWatermark, Time: time}
 	if t.sub.Timed {
 		m.Watermark = w
 	}

@@ -60,7 +60,7 @@ func (w *worker) persist(t *task, nowMs int64) error {
 			w.log.Info("store written again", zap.Stringer("task", t.id))
 		}
 		t.writing = nil
-		t.expose(nil)
+		t.exposeDisk()
 	}
 	if f := t.state.Freeze(nowMs, false); f != nil {
 		t.writing = &writing{layer: f}

@@ -224,7 +224,7 @@ func (w *worker) adopt(t *task) {
 		in.committed = in.position
 		w.e.source.seek(in, in.position, round)
 	}
-	t.expose(t.commitMeta(t.lastW, t.lastTime))
+	t.expose(t.lastW, t.lastTime)
 	w.e.mgr.running(t)
 }
 

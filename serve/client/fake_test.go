@@ -24,6 +24,7 @@ import (
 	"github.com/tidemark/tidemark/processor"
 	"github.com/tidemark/tidemark/query"
 	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
+	"github.com/tidemark/tidemark/serve/internal/apierror"
 )
 
 const partitions = 4
@@ -208,7 +209,7 @@ func (a *app) asked() string {
 }
 
 func reply(r query.Reason, c codes.Code, details ...protoadapt.MessageV1) error {
-	s, err := status.New(c, "because").WithDetails(append([]protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: string(r), Domain: domain}}, details...)...)
+	s, err := status.New(c, "because").WithDetails(append([]protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: string(r), Domain: apierror.Domain}}, details...)...)
 	if err != nil {
 		panic(err)
 	}

@@ -247,7 +247,7 @@ func TestErrors(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err = r.Get(ctx, keyOf(0)); !is(err, Cancelled) || !errors.Is(err, context.Canceled) {
+		if _, err = r.Get(ctx, keyOf(0)); !is(err, query.Cancelled) || !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
 		}
 		a.move(0, 0)

@@ -7,7 +7,7 @@ import (
 	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
 )
 
-// Meta says what an answer was read from. Position holds all that the answer says it reflects, and Inputs nothing.
+// Meta says what an answer was read from. Inputs is empty: the API does not tell them.
 type Meta struct {
 	query.Meta
 	// Age is how long before the answer the commit was made, by the clock of the instance; 0 if that is not known.
@@ -26,11 +26,12 @@ func metaOf(m *apiv1.Meta) (Meta, error) {
 	}
 	out := Meta{
 		Meta: query.Meta{
-			Task: parseTask(m.Task), Seq: m.GetSeq(), Watermark: query.NoWatermark, Time: m.GetTime(), Position: p,
+			Seq: m.GetSeq(), Watermark: query.NoWatermark, Time: m.GetTime(), Position: p,
 			Stale: m.Stale, Lag: m.Lag,
 		},
 		Age: time.Duration(m.GetAge()) * time.Millisecond,
 	}
+	out.Task, _ = query.ParseTask(m.Task)
 	if m.Watermark != nil {
 		out.Watermark = *m.Watermark
 	}

@@ -4,27 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/tidemark/tidemark/query"
 	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
+	"github.com/tidemark/tidemark/serve/internal/apierror"
 )
-
-// Reasons beside those of package query.
-const (
-	// Unauthenticated: the app does not know who asks. See Config.Credentials and Config.TLS.
-	Unauthenticated query.Reason = "UNAUTHENTICATED"
-	// Cancelled: the context of the caller was cancelled.
-	Cancelled query.Reason = "CANCELLED"
-)
-
-// domain is that of the google.rpc.ErrorInfo of the API.
-const domain = "tidemark"
 
 // failure is what came instead of an answer.
 type failure struct {
@@ -38,24 +25,9 @@ type failure struct {
 // failureOf reads the error of a call.
 func failureOf(endpoint string, err error) *failure {
 	s, _ := status.FromError(err)
-	f := &failure{Error: &query.Error{Message: s.Message()}}
-	for _, d := range s.Details() {
-		switch d := d.(type) {
-		case *errdetails.ErrorInfo:
-			if d.Domain == domain {
-				f.answered = true
-				f.Reason, f.Store = query.Reason(d.Reason), d.Metadata["store"]
-				f.Task = parseTask(d.Metadata["task"])
-			}
-		case *apiv1.Owner:
-			h := d.GetHost()
-			f.Host = query.Host{Instance: h.GetInstance(), Endpoint: h.GetEndpoint(), Rack: h.GetRack()}
-		case *apiv1.Missing:
-			f.Missing = d.Partitions
-		case *apiv1.Meta:
-			f.meta = d
-		}
-	}
+	f := &failure{}
+	f.Error, f.meta = apierror.Read(s)
+	f.answered = f.Reason != ""
 	if f.answered {
 		return f
 	}
@@ -69,26 +41,13 @@ func failureOf(endpoint string, err error) *failure {
 		f.Reason = query.TooLarge
 		f.Message = "a message exceeds a limit of " + endpoint + " or of Config.MaxMessage"
 	case codes.Unauthenticated, codes.PermissionDenied:
-		f.Reason = Unauthenticated
+		f.Reason = query.Unauthenticated
 	case codes.Unimplemented:
 		f.Reason, f.Message = query.Failed, endpoint+" does not serve the query API"
 	default:
 		f.Reason = query.Failed
 	}
 	return f
-}
-
-// parseTask reads sub-topology/partition. What is none is the zero Task.
-func parseTask(text string) query.Task {
-	i := strings.LastIndexByte(text, '/')
-	if i < 0 {
-		return query.Task{}
-	}
-	p, err := strconv.ParseUint(text[i+1:], 10, 31)
-	if err != nil {
-		return query.Task{}
-	}
-	return query.Task{Sub: text[:i], Partition: int32(p)}
 }
 
 // ended is why an error came when it did, and the error that came with the last answer.
@@ -114,7 +73,7 @@ func over(ctx context.Context, last *failure, attempts int) *query.Error {
 	cause := ctx.Err()
 	switch {
 	case cause == context.Canceled:
-		e := &query.Error{Reason: Cancelled, Message: "the question was cancelled", Err: &ended{cause: cause}}
+		e := &query.Error{Reason: query.Cancelled, Message: "the question was cancelled", Err: &ended{cause: cause}}
 		if last != nil {
 			e.Err = &ended{cause, last.Error}
 		}

@@ -174,7 +174,7 @@ func TestWatchErrors(t *testing.T) {
 		for _, err = range r.WatchKey(ctx, k) {
 			cancel()
 		}
-		if !is(err, Cancelled) {
+		if !is(err, query.Cancelled) {
 			t.Errorf("cancelled: %v", err)
 		}
 		// A watch that has not begun does not wait for ever.

@@ -5,7 +5,7 @@ func Reads() []Mutant {
 	engine := func(run string) []Test { return units("internal/engine", run) }
 	return []Mutant{
 		{Name: "overlay-read", What: "readers see what no transaction has committed", Tests: engine("TestQueryShowsCommits"), Edits: []Edit{
-			{"internal/engine/commit.go", "	for _, in := range t.inputs {\n		ft.positions", "	t.expose(t.commitMeta(p.W, p.Time))\n	for _, in := range t.inputs {\n		ft.positions"},
+			{"internal/engine/commit.go", "	for _, in := range t.inputs {\n		ft.positions", "	t.expose(p.W, p.Time)\n	for _, in := range t.inputs {\n		ft.positions"},
 			{"store/reading.go", "	s.finder.drop(s.persisted)\n	return &Reading{", "	s.finder.drop(s.persisted)\n	if g := s.sealed; g != nil {\n		gs := gens{base: s.committedGens.base, list: append([]*gen(nil), s.committedGens.list...)}\n		gs.push(g)\n		return &Reading{Seq: seq, db: s.db, gate: s.gate, index: newIndex(s.seed), ahead: &s.ahead, seed: s.seed, specs: s.specs, numbers: s.numbers, floors: s.floors, gens: gs, persisted: s.persisted, committed: g.no}\n	}\n	return &Reading{"}}},
 		{Name: "no-outdated", What: "a reading takes what the database has later than it", Tests: units("store", "TestReadingTwin"), Edits: []Edit{
 			{"store/reading.go", "return r.ahead.Load() > r.committed", "return false"}}},

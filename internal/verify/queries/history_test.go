@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -102,25 +101,7 @@ func TestLinearizable(t *testing.T) {
 			}
 		})
 	}
-	rng := rand.New(rand.NewPCG(7, 7))
-	for range 6 {
-		pause(ctx, time.Duration(200+rng.IntN(400))*time.Millisecond)
-		nodes := w.nodes()
-		slices.SortFunc(nodes, func(a, b *instance) int { return len(a.name) - len(b.name) })
-		n := nodes[rng.IntN(len(nodes))]
-		switch rng.IntN(3) {
-		case 0:
-			n.stop()
-			w.start(n.name)
-		case 1:
-			again := n.stand()
-			pause(ctx, 2*session+session/2)
-			again()
-		default:
-			w.start(n.name + "+")
-		}
-	}
-	pause(ctx, time.Second)
+	w.disturb(ctx, rand.New(rand.NewPCG(7, 7)))
 	cancel()
 	wg.Wait()
 	t.Logf("%d operations, %d reads, without an answer: %v", len(wit.ops), wit.reads, wit.refused)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,25 +62,7 @@ func TestEndpointsUnderMoves(t *testing.T) {
 			}
 		})
 	}
-	rng := rand.New(rand.NewPCG(5, 5))
-	for step := range 6 {
-		pause(ctx, time.Duration(300+rng.IntN(400))*time.Millisecond)
-		nodes := w.nodes()
-		slices.SortFunc(nodes, func(x, y *instance) int { return strings.Compare(x.name, y.name) })
-		n := nodes[rng.IntN(len(nodes))]
-		switch step % 3 {
-		case 0:
-			n.stop()
-			w.start(n.name)
-		case 1:
-			again := n.stand()
-			pause(ctx, 2*session+session/2)
-			again()
-		default:
-			w.start(n.name + "+")
-		}
-	}
-	pause(ctx, 2*time.Second)
+	w.disturb(ctx, rand.New(rand.NewPCG(5, 5)))
 	cancel()
 	wg.Wait()
 	t.Logf("answers %v, refused %v", a.answers, a.refused)

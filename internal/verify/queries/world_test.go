@@ -3,8 +3,10 @@ package queries
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -172,6 +174,28 @@ func (n *instance) stop() {
 func (n *instance) stand() (again func()) {
 	n.w.net.Freeze(n.name, true)
 	return func() { n.w.net.Freeze(n.name, false) }
+}
+
+// disturb stops, starts and freezes instances, one after the other.
+func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
+	for step := range 6 {
+		pause(ctx, time.Duration(300+rng.IntN(400))*time.Millisecond)
+		nodes := w.nodes()
+		slices.SortFunc(nodes, func(a, b *instance) int { return strings.Compare(a.name, b.name) })
+		n := nodes[rng.IntN(len(nodes))]
+		switch step % 3 {
+		case 0:
+			n.stop()
+			w.start(n.name)
+		case 1:
+			again := n.stand()
+			pause(ctx, 2*session+session/2)
+			again()
+		default:
+			w.start(n.name + "+")
+		}
+	}
+	pause(ctx, time.Second)
 }
 
 // nodes returns the instances that are there.

@@ -283,8 +283,8 @@ type Meta struct {
 	Time *int64 `protobuf:"varint,5,opt,name=time,proto3,oneof" json:"time,omitempty"`
 	// How long ago the commit was made, in ms by the clock of the instance that answers; absent if that is not known.
 	Age *int64 `protobuf:"varint,6,opt,name=age,proto3,oneof" json:"age,omitempty"`
-	// What the rows reflect: the commit, and the records of input topics. As the position of a later question it makes
-	// sure that the answer does not go back in time. See position in GetRequest for the form.
+	// The commit, as a position. As that of a later question it makes sure that the answer does not go back in time. See
+	// position in GetRequest for the form.
 	Position string `protobuf:"bytes,7,opt,name=position,proto3" json:"position,omitempty"`
 	// The state is of a task that does not run.
 	Stale bool `protobuf:"varint,8,opt,name=stale,proto3" json:"stale,omitempty"`
