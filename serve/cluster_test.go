@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -35,6 +36,8 @@ type cluster struct {
 	tasks     map[query.Task]*fakeTask
 	instances []*instance
 	gen       int32
+
+	iterators atomic.Int64 // open ones
 }
 
 // fakeTask is one task. Its rows are immutable once committed.
@@ -357,13 +360,26 @@ func (f *fakeTask) view(c *cluster) *query.View {
 		f.views--
 		c.mu.Unlock()
 	}
-	return query.NewView(f.meta(), fakeRows(maps.Clone(f.rows)), check, done)
+	return query.NewView(f.meta(), fakeRows{c, maps.Clone(f.rows)}, check, done)
 }
 
-type fakeRows map[int][]fakeRow
+// held is how many views and iterators are open.
+func (c *cluster) held() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.tasks {
+		n += f.views
+	}
+	return n + int(c.iterators.Load())
+}
+
+type fakeRows struct {
+	c  *cluster
+	of map[int][]fakeRow
+}
 
 func (r fakeRows) Get(dst []byte, st int, key []byte) ([]byte, bool, error) {
-	for _, x := range r[st] {
+	for _, x := range r.of[st] {
 		if bytes.Equal(x.key, key) {
 			return append(dst, x.value...), true, nil
 		}
@@ -373,16 +389,17 @@ func (r fakeRows) Get(dst []byte, st int, key []byte) ([]byte, bool, error) {
 
 func (r fakeRows) Scan(st int, lo, hi []byte) (store.Iterator, error) {
 	var in []fakeRow
-	for _, x := range r[st] {
+	for _, x := range r.of[st] {
 		if bytes.Compare(x.key, lo) >= 0 && (hi == nil || bytes.Compare(x.key, hi) < 0) {
 			in = append(in, x)
 		}
 	}
-	return &fakeIterator{rows: in}, nil
+	r.c.iterators.Add(1)
+	return &fakeIterator{c: r.c, rows: in}, nil
 }
 
 func (r fakeRows) Group(st int, at []byte) (prefix []byte, ok bool, err error) {
-	for _, x := range r[st] {
+	for _, x := range r.of[st] {
 		if bytes.Compare(x.key, at) >= 0 {
 			return x.key[:8], true, nil
 		}
@@ -391,6 +408,7 @@ func (r fakeRows) Group(st int, at []byte) (prefix []byte, ok bool, err error) {
 }
 
 type fakeIterator struct {
+	c    *cluster
 	rows []fakeRow
 	at   int
 }
@@ -399,4 +417,4 @@ func (i *fakeIterator) Next() bool    { i.at++; return i.at <= len(i.rows) }
 func (i *fakeIterator) Key() []byte   { return i.rows[i.at-1].key }
 func (i *fakeIterator) Value() []byte { return i.rows[i.at-1].value }
 func (i *fakeIterator) Err() error    { return nil }
-func (i *fakeIterator) Close() error  { return nil }
+func (i *fakeIterator) Close() error  { i.c.iterators.Add(-1); return nil }

@@ -88,7 +88,7 @@ func (w *fakeWatcher) next() (query.Changes, bool) {
 	w.seq = w.f.seq
 	slices.SortFunc(keys, slices.Compare)
 	for _, key := range slices.CompactFunc(keys, slices.Equal) {
-		value, _, _ := fakeRows(w.f.rows).Get(nil, w.spec.Store.Index, key)
+		value, _, _ := fakeRows{of: w.f.rows}.Get(nil, w.spec.Store.Index, key)
 		w.add(&c.Rows, key, value)
 	}
 	return c, len(c.Rows) > 0

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tidemark/tidemark/processor"
@@ -277,4 +279,39 @@ func TestSessionsHistoryValues(t *testing.T) {
 
 func (in *instance) windows(ctx context.Context, r *apiv1.RowsRequest) (*apiv1.RowsResponse, error) {
 	return in.client.Windows(ctx, r)
+}
+
+// Between two pages, and when who asked has gone, a scan holds neither a view nor an iterator, which would keep files of the database
+// from being removed: it may be left at any place.
+func TestScanLeft(t *testing.T) {
+	c := newCluster(t, 1, Config{})
+	c.fill(100)
+	in := c.instances[0]
+	for range 50 {
+		res, err := in.scan(t.Context(), &apiv1.RowsRequest{Store: "counts", Limit: 3})
+		if err != nil || res.NextPageToken == "" {
+			t.Fatal(res, err)
+		}
+		if n := c.held(); n > 0 {
+			t.Fatalf("%d views and iterators are open after a page", n)
+		}
+	}
+	arrived, leave := make(chan bool), make(chan bool)
+	in.onView = func(query.Task) { arrived <- true; <-leave }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := in.scan(ctx, &apiv1.RowsRequest{Store: "counts", Partition: proto.Int32(0)})
+		done <- err
+	}()
+	<-arrived
+	cancel()
+	if err := <-done; status.Code(err) != codes.Canceled {
+		t.Fatal(err)
+	}
+	close(leave)
+	in.server.Close() // waits for what is under way
+	if n := c.held(); n > 0 {
+		t.Fatalf("%d views and iterators are open after a scan that was left", n)
+	}
 }

@@ -84,6 +84,12 @@ func paging() []Mutant {
 		{Name: "prefix-of-key", What: "a key stands for all that begin with it", Edits: []Edit{
 			{serveBounds, "return key, keys, nil", "if key != nil {\n\t\treturn nil, query.Prefix(key), nil\n\t}\n\treturn key, keys, nil"},
 		}, Tests: each("serve", "TestWindowsOfOneKey")},
+		{Name: "view-kept", What: "a question keeps its view of the task", Edits: []Edit{
+			{serveRoute, "\tdefer v.Close()\n", ""},
+		}, Tests: each("serve", "TestScanLeft")},
+		{Name: "iterator-kept", What: "a page keeps its iterator of the database", Edits: []Edit{
+			{"query/view.go", "errors.Join(it.Err(), it.Close())", "it.Err()"},
+		}, Tests: each("serve", "TestScanLeft")},
 	}
 }
 
