@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/tidemark/tidemark/bench/internal/plain"
 	"github.com/tidemark/tidemark/bench/internal/workload"
 	"github.com/tidemark/tidemark/processor"
 	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
@@ -30,10 +31,14 @@ type latency struct {
 	Late   float64 `json:"sender_late_ms"`
 }
 
+// question asks one.
+type question func(ctx context.Context, rng *rand.Rand) error
+
 // kind asks questions of one kind at a fixed rate.
 type kind struct {
 	rate int
-	ask  func(ctx context.Context, rng *rand.Rand) error
+	ask  question
+	to   *latency // where the result goes
 
 	mu     sync.Mutex
 	times  []float64
@@ -92,20 +97,50 @@ func (k *kind) latency() latency {
 	return l
 }
 
-// ask asks all kinds of questions until ctx ends.
+// plainPhase is the phase whose questions are put to the plain services in both instances.
+const plainPhase = "a plain gRPC service asked"
+
+// askPlain asks the plain services in the way of ask.
+func (q *queryRun) askPlain(ctx context.Context, r *queryResult) {
+	scan := func(ctx context.Context, rng *rand.Rand) error {
+		_, err := q.plainly[rng.IntN(2)].Scan(ctx, &apiv1.RowsRequest{Store: "counts", Limit: 100, Raw: true})
+		return err
+	}
+	askAll(ctx,
+		&kind{rate: q.o.gets / 2, ask: q.getPlain("counts"), to: &r.Local}, &kind{rate: q.o.gets / 2, ask: q.getPlain(plain.Forward), to: &r.Forward},
+		&kind{rate: q.o.scans, ask: scan, to: &r.Scans})
+}
+
+func (q *queryRun) getPlain(store string) question {
+	return func(ctx context.Context, rng *rand.Rand) error {
+		key := workload.AppendKey(nil, rng.Uint64N(q.spec.Keys))
+		_, err := q.plainly[rng.IntN(2)].Get(ctx, &apiv1.GetRequest{Store: store, RawKey: key, Raw: true})
+		return err
+	}
+}
+
+// ask asks Tidemark, and, a tenth as often and at the same time, the plain services: what holds up both is not Tidemark.
 func (q *queryRun) ask(ctx context.Context, r *queryResult) {
-	local, forward := &kind{rate: q.o.gets / 2, ask: q.get(false)}, &kind{rate: q.o.gets / 2, ask: q.get(true)}
-	scans := &kind{rate: q.o.scans, ask: q.scan}
+	askAll(ctx,
+		&kind{rate: q.o.gets / 2, ask: q.get(false), to: &r.Local}, &kind{rate: q.o.gets / 2, ask: q.get(true), to: &r.Forward},
+		&kind{rate: q.o.scans, ask: q.scan, to: &r.Scans},
+		&kind{rate: q.o.gets / 20, ask: q.getPlain("counts"), to: &r.PlainLocal}, &kind{rate: q.o.gets / 20, ask: q.getPlain(plain.Forward), to: &r.PlainForward})
+}
+
+// askAll asks all kinds of questions until ctx ends.
+func askAll(ctx context.Context, kinds ...*kind) {
 	var wg sync.WaitGroup
-	for i, k := range []*kind{local, forward, scans} {
+	for i, k := range kinds {
 		wg.Go(func() { k.run(ctx, uint64(i)) })
 	}
 	wg.Wait()
-	r.Local, r.Forward, r.Scans = local.latency(), forward.latency(), scans.latency()
+	for _, k := range kinds {
+		*k.to = k.latency()
+	}
 }
 
 // get asks for a random key, of the instance that has it or of the other one. A key that no record had yet is an answer too.
-func (q *queryRun) get(other bool) func(context.Context, *rand.Rand) error {
+func (q *queryRun) get(other bool) question {
 	store := "counts"
 	return func(ctx context.Context, rng *rand.Rand) error {
 		key := workload.AppendKey(nil, rng.Uint64N(q.spec.Keys))

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -35,6 +34,9 @@ type queryResult struct {
 	Forward  latency   `json:"forwarded"`
 	Scans    latency   `json:"scans"`
 	Watchers int       `json:"watchers"`
+	// Of a plain gRPC service in the same instances, asked at the same time.
+	PlainLocal   latency `json:"plain_local"`
+	PlainForward latency `json:"plain_forwarded"`
 }
 
 // queryOptions are the flags of bench queries.
@@ -90,16 +92,22 @@ func (b *bench) phases(ctx context.Context, o queryOptions, s workload.Spec) err
 	}
 	q := &queryRun{bench: b, o: o, spec: s}
 	defer q.stop()
-	for i := range 2 {
-		addr, err := freeAddress()
-		if err != nil {
-			return err
+	for range 2 {
+		for _, addrs := range []*[]string{&q.addrs, &q.plain} {
+			addr, err := freeAddress()
+			if err != nil {
+				return err
+			}
+			*addrs = append(*addrs, addr)
 		}
-		args := []string{"system", "-bootstrap", b.addr, "-group", "bench-queries", "-state", filepath.Join(b.work, fmt.Sprint("queries", i)), "-w", s.Name, "-workers", "1", "-serve", addr}
+	}
+	for i, addr := range q.addrs {
+		args := []string{"system", "-bootstrap", b.addr, "-group", "bench-queries", "-state", filepath.Join(b.work, fmt.Sprint("queries", i)), "-w", s.Name, "-workers", "1", "-serve", addr,
+			"-plain", q.plain[i], "-plain-peer", q.plain[1-i]}
 		if b.profiles != "" {
 			args = append(args, "-cpuprofile", filepath.Join(b.profiles, fmt.Sprintf("queries%d.prof", i)))
 		}
-		if err := q.start(ctx, addr, args); err != nil {
+		if err := q.start(ctx, args); err != nil {
 			return err
 		}
 	}
@@ -120,10 +128,14 @@ func (b *bench) phases(ctx context.Context, o queryOptions, s workload.Spec) err
 	}
 	var all []queryResult
 	for _, p := range []struct {
-		name            string
-		asked, watching bool
-	}{{"no queries", false, false}, {"queries", true, false}, {"queries and idle watchers", true, true}, {"no queries again", false, false}} {
-		r, err := q.phase(ctx, p.name, p.asked, p.watching)
+		name     string
+		ask      func(context.Context, *queryResult)
+		watching bool
+	}{
+		{"no queries", nil, false}, {plainPhase, q.askPlain, false}, {"queries", q.ask, false},
+		{"queries and idle watchers", q.ask, true}, {"no queries again", nil, false},
+	} {
+		r, err := q.phase(ctx, p.name, p.ask, p.watching)
 		if err != nil {
 			return err
 		}
@@ -136,17 +148,6 @@ func (b *bench) phases(ctx context.Context, o queryOptions, s workload.Spec) err
 	return nil
 }
 
-func printQueries(all []queryResult) {
-	fmt.Println("\n| phase | k rec/s offered | k rec/s | CPU-s/M | RSS MB | local p50/p99/p99.9 ms | forwarded | scans | errors | foreign cores |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
-	for _, r := range all {
-		fmt.Printf("| %s | %.0f | %.0f | %.2f | %.0f | %s | %s | %s | %d | %.2f |\n", r.Phase, float64(r.Offered)/1e3, r.Rate/1e3, r.CPU, r.RSS,
-			r.Local, r.Forward, r.Scans, r.Local.Errors+r.Forward.Errors+r.Scans.Errors, r.Foreign)
-	}
-	base := (all[0].Rate + all[3].Rate) / 2
-	fmt.Printf("\nwith queries: %.3f of the records a second without, with idle watchers as well: %.3f\n", all[1].Rate/base, all[2].Rate/base)
-}
-
 // queryRun is both instances and what is known of them.
 type queryRun struct {
 	*bench
@@ -154,19 +155,21 @@ type queryRun struct {
 	spec      workload.Spec
 	children  []*child
 	addrs     []string
+	plain     []string // addresses of the plain services in both
 	processed [2]int64
 	mu        sync.Mutex
 	clients   []apiv1.QueriesClient
+	plainly   []apiv1.QueriesClient
 	owner     []int // by partition: which of the two
 }
 
-func (q *queryRun) start(ctx context.Context, addr string, args []string) error {
+func (q *queryRun) start(ctx context.Context, args []string) error {
 	c, err := start(ctx, args, nil)
 	if err != nil {
 		return err
 	}
 	i := len(q.children)
-	q.children, q.addrs = append(q.children, c), append(q.addrs, addr)
+	q.children = append(q.children, c)
 	go func() { // ends with the child's output
 		for n := range c.progress {
 			q.mu.Lock()
@@ -186,12 +189,14 @@ func (q *queryRun) stop() {
 
 // connect waits until the two share the tasks, and notes who has which.
 func (q *queryRun) connect(ctx context.Context) error {
-	for _, addr := range q.addrs {
-		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			return err
+	for i := range q.addrs {
+		for addr, to := range map[string]*[]apiv1.QueriesClient{q.addrs[i]: &q.clients, q.plain[i]: &q.plainly} {
+			conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				return err
+			}
+			*to = append(*to, apiv1.NewQueriesClient(conn))
 		}
-		q.clients = append(q.clients, apiv1.NewQueriesClient(conn))
 	}
 	return retry(ctx, func() error {
 		h, err := q.clients[0].GetHosts(ctx, &apiv1.GetHostsRequest{}, grpc.WaitForReady(true))
@@ -224,7 +229,7 @@ func (q *queryRun) connect(ctx context.Context) error {
 }
 
 // phase runs for a while, with queries or without.
-func (q *queryRun) phase(ctx context.Context, name string, asked, watching bool) (*queryResult, error) {
+func (q *queryRun) phase(ctx context.Context, name string, ask func(context.Context, *queryResult), watching bool) (*queryResult, error) {
 	fmt.Fprintln(os.Stderr, name)
 	r := &queryResult{Kind: "queries", Phase: name, Start: time.Now().UTC().Truncate(time.Second), Offered: q.o.rate}
 	within, end := context.WithTimeout(ctx, q.o.last)
@@ -245,9 +250,9 @@ func (q *queryRun) phase(ctx context.Context, name string, asked, watching bool)
 		}
 	}
 	from, records, began := q.used(), q.records(), time.Now()
-	if asked {
+	if ask != nil {
 		r.Asked = q.o.gets + q.o.scans
-		q.ask(within, r)
+		ask(within, r)
 	} else {
 		<-within.Done()
 	}
@@ -291,12 +296,4 @@ func freeAddress() (string, error) {
 		return "", err
 	}
 	return l.Addr().String(), l.Close()
-}
-
-// String is the line of a table.
-func (l latency) String() string {
-	if l.N == 0 {
-		return "–"
-	}
-	return strings.TrimSpace(fmt.Sprintf("%.2f/%.2f/%.2f", l.P50, l.P99, l.P999))
 }

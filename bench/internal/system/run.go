@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidemark/tidemark"
+	"github.com/tidemark/tidemark/bench/internal/plain"
 	"github.com/tidemark/tidemark/bench/internal/workload"
 	"github.com/tidemark/tidemark/serve"
 )
@@ -32,7 +33,7 @@ type options struct {
 	verbose, events           bool
 	cpuProfile, memoryProfile string
 	snapshots                 snapshots
-	serve                     string
+	serve, plain, plainPeer   string
 }
 
 // Main parses the arguments of a measured system and runs until ctx ends.
@@ -55,6 +56,8 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 	f.DurationVar(&o.endDelay, "end-delay", 0, "delay of every request that ends a transaction")
 	o.snapshots.flags(f)
 	f.StringVar(&o.serve, "serve", "", "address at which it answers queries; empty: nowhere")
+	f.StringVar(&o.plain, "plain", "", "address at which a plain gRPC service answers the same questions, see package plain; empty: nowhere")
+	f.StringVar(&o.plainPeer, "plain-peer", "", "the same of the other instance")
 	f.BoolVar(&o.events, "events", false, "print events of the instance, see Event")
 	f.BoolVar(&o.verbose, "v", false, "log to standard error and print the phases of the start")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile to this file")
@@ -150,6 +153,15 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		answering, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- answers.ListenAndServe(answering, o.serve) }()
+		defer func() {
+			stop()
+			<-ended
+		}()
+	}
+	if o.plain != "" {
+		answering, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- plain.Serve(answering, o.plain, o.plainPeer) }()
 		defer func() {
 			stop()
 			<-ended
