@@ -4,12 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tidemark/tidemark/bench/internal/workload"
+	apiv1 "github.com/tidemark/tidemark/serve/api/v1"
 	"github.com/tidemark/tidemark/store/pebblestore"
 )
 
@@ -39,7 +46,10 @@ type snapshotResult struct {
 	Foreign  float64   `json:"foreign_cores"`
 	While    latencies `json:"updates_while_hydrating"`
 	After    latencies `json:"updates_after"`
-	Check    string    `json:"check"` // ok, or how the rows differ from those of the input
+	// Of point gets, in the same two times.
+	GetsWhile latency `json:"gets_while_hydrating"`
+	GetsAfter latency `json:"gets_after"`
+	Check     string  `json:"check"` // ok, or how the rows differ from those of the input
 }
 
 type latencies struct {
@@ -82,6 +92,11 @@ func (x *snapBench) restore(ctx context.Context, way string, run int) (*snapshot
 	if x.profiles != "" {
 		more = append(more, "-cpuprofile", filepath.Join(x.profiles, fmt.Sprintf("%s-%d-%d.prof", way, x.bytes/1e6, run)))
 	}
+	addr, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	more = append(more, "-serve", addr)
 	w, err := x.watch(ctx, x.spec)
 	if err != nil {
 		return nil, err
@@ -94,26 +109,29 @@ func (x *snapBench) restore(ctx context.Context, way string, run int) (*snapshot
 		if c, err = start(ctx, x.args(dir, more...), &launch{events: true}); err != nil {
 			return err
 		}
-		return x.observe(ctx, c, w, r, dir, began)
+		return x.observe(ctx, c, w, r, dir, addr, began)
 	})
 	if c == nil {
 		return nil, err
 	}
 	r.RSS = peakRSS(c.cmd.Process.Pid)
+	if err == nil && x.o.windows {
+		r.Check, err = x.checkServed(ctx, addr)
+	}
 	if err = errors.Join(err, x.settle(ctx, c, 0)); err != nil {
 		return nil, err
 	}
 	if n := len(c.stored); n > 0 {
 		r.Early, r.Fetched, r.Gets = c.stored[0].GetBytes, c.stored[n-1].GetBytes, c.stored[n-1].Gets
 	}
-	if r.Check, err = x.check(dir); err != nil {
-		return nil, err
+	if !x.o.windows {
+		r.Check, err = x.check(dir)
 	}
-	return r, nil
+	return r, err
 }
 
 // observe fills in what happens until the child has everything, and some time after.
-func (x *snapBench) observe(ctx context.Context, c *child, w *watcher, r *snapshotResult, dir string, began time.Time) error {
+func (x *snapBench) observe(ctx context.Context, c *child, w *watcher, r *snapshotResult, dir, addr string, began time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
 	pid := c.cmd.Process.Pid
@@ -123,30 +141,58 @@ func (x *snapBench) observe(ctx context.Context, c *child, w *watcher, r *snapsh
 	}
 	runs := time.Now()
 	r.Running, r.CPU = runs.Sub(began).Seconds(), cpuOf(pid)
-	first, err := w.wait(ctx, x.timeout)
-	if err != nil {
-		return err
-	}
-	r.First = first.Sub(began).Seconds()
 	whole := runs
 	if r.Source == "lazy snapshot" {
-		if err := hydrated(ctx, filepath.Join(dir, stateGroup)); err != nil {
+		err := x.asking(ctx, addr, &r.GetsWhile, func() error { return hydrated(ctx, filepath.Join(dir, stateGroup)) })
+		if err != nil {
 			return err
 		}
 		whole = time.Now()
 		r.Hydrated = whole.Sub(began).Seconds()
 	}
+	first, err := w.wait(ctx, x.timeout)
+	if err != nil {
+		return err
+	}
+	r.First = first.Sub(began).Seconds()
 	r.AllCPU = cpuOf(pid)
 	after := x.sample(pid, 0)
 	r.Foreign = (after.other - before.other) / after.at.Sub(before.at).Seconds()
-	select {
-	case <-time.After(x.o.observe):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := x.asking(ctx, addr, &r.GetsAfter, func() error { return wait(ctx, x.o.observe) }); err != nil {
+		return err
 	}
 	// What was due last may not have arrived.
 	r.While, r.After = w.latencies(runs, whole), w.latencies(whole.Add(time.Second), time.Now().Add(-time.Second))
 	return nil
+}
+
+// asking asks for random rows while f runs.
+func (x *snapBench) asking(ctx context.Context, addr string, to *latency, f func() error) error {
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	rows := apiv1.NewQueriesClient(conn)
+	within, end := context.WithCancel(ctx)
+	defer end()
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		askAll(within, &kind{rate: x.o.gets, to: to, ask: func(ctx context.Context, rng *rand.Rand) error {
+			key := workload.AppendKey(nil, rng.Uint64N(x.spec.Keys))
+			var err error
+			if x.o.windows {
+				_, err = rows.Windows(ctx, &apiv1.RowsRequest{Store: "rows", RawKey: key, Raw: true})
+			} else {
+				_, err = rows.Get(ctx, &apiv1.GetRequest{Store: "rows", RawKey: key, Raw: true})
+			}
+			return err
+		}})
+	})
+	err = f()
+	end()
+	asking.Wait()
+	return err
 }
 
 // running waits until all tasks run.

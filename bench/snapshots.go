@@ -27,8 +27,10 @@ type snapshotOptions struct {
 	delay    time.Duration
 	value    int
 	rate     int
+	gets     int
 	observe  time.Duration
 	cut, dip bool
+	windows  bool
 }
 
 func (o *snapshotOptions) parse(args []string) error {
@@ -39,9 +41,11 @@ func (o *snapshotOptions) parse(args []string) error {
 	f.DurationVar(&o.delay, "delay", 0, "delay of every request to the object store of a measured restore")
 	f.IntVar(&o.value, "value", 200, "bytes of a value")
 	f.IntVar(&o.rate, "rate", 200, "updates a second during a restore")
-	f.DurationVar(&o.observe, "observe", 5*time.Second, "how long updates are observed after a restore")
+	f.IntVar(&o.gets, "gets", 100, "point gets a second, over gRPC, of random rows, from when all tasks run")
+	f.DurationVar(&o.observe, "observe", 5*time.Second, "how long updates and gets are observed after a restore")
 	f.BoolVar(&o.cut, "cut", false, "kill the owner while it hydrates, instead of measuring")
 	f.BoolVar(&o.dip, "dip", false, "throughput of W2 with and without snapshots every 10 s, instead of restores")
+	f.BoolVar(&o.windows, "windows", false, "the state is 200 windows of a minute, of which 50 end for good after the snapshots")
 	f.IntVar(&o.runs, "runs", 3, "runs of each, in turn")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -63,6 +67,8 @@ type snapBench struct {
 	seed  maphash.Seed // of the sums of rows
 	tail  int          // rows updated behind the snapshots
 	next  uint64       // seed of the last updates
+	now   int64        // event time of updates, with windows
+	moved bool         // the oldest windows have ended
 }
 
 // snapshots measures restores from snapshots against those from the changelogs and from the disk.
@@ -133,7 +139,11 @@ func (b *bench) snapshotsOf(ctx context.Context, o snapshotOptions, bytes int64)
 		return nil, err
 	}
 	defer done()
-	s, err := workload.Find("STATE")
+	kind := "STATE"
+	if o.windows {
+		kind = "WINDOWS"
+	}
+	s, err := workload.Find(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +178,7 @@ func (x *snapBench) kept() string { return filepath.Join(x.work, "kept") }
 
 // args are those of a child with its state in dir. more are the flags of snapshots.
 func (x *snapBench) args(dir string, more ...string) []string {
-	return append([]string{"system", "-bootstrap", x.addr, "-group", stateGroup, "-w", "STATE", "-events", "-state", dir}, more...)
+	return append([]string{"system", "-bootstrap", x.addr, "-group", stateGroup, "-w", x.spec.Name, "-events", "-state", dir}, more...)
 }
 
 // from are the flags for snapshots that are only read.
@@ -190,8 +200,12 @@ func (x *snapBench) build(ctx context.Context) error {
 	if err := x.load(ctx, x.spec, n); err != nil {
 		return err
 	}
-	x.rows = check.NewRows(x.spec.Keys, x.seed)
-	x.rows.Fill(x.spec, n, x.bench.seed)
+	x.rows = check.NewRows(x.spec.Keys+3*uint64(x.tail), x.seed)
+	if x.o.windows {
+		x.fillWindows(n)
+	} else {
+		x.rows.Fill(x.spec, n, x.bench.seed)
+	}
 	fmt.Fprintln(os.Stderr, "building the state")
 	c, err := start(ctx, x.args(x.kept()), nil)
 	if err != nil {
@@ -218,13 +232,18 @@ func (x *snapBench) build(ctx context.Context) error {
 	if c, err = start(ctx, x.args(x.kept()), nil); err != nil {
 		return err
 	}
-	x.next++
-	err = workload.Update(ctx, x.addr, x.spec, workload.Updates{N: x.tail, Seed: x.next, Sent: x.rows.Set})
+	if x.o.windows {
+		err = x.moveOn(ctx)
+	} else {
+		err = workload.Update(ctx, x.addr, x.spec, x.updates(workload.Updates{N: x.tail}))
+	}
 	if err = errors.Join(err, x.settle(ctx, c, 0)); err != nil {
 		return fmt.Errorf("tail: %w", err)
 	}
-	if verdict, err := x.check(x.kept()); err != nil || verdict != "ok" {
-		return errors.Join(fmt.Errorf("the state is %s", verdict), err)
+	if !x.o.windows {
+		if verdict, err := x.check(x.kept()); err != nil || verdict != "ok" {
+			return errors.Join(fmt.Errorf("the state is %s", verdict), err)
+		}
 	}
 	fmt.Fprintf(os.Stderr, "ready after %.0f s\n", time.Since(began).Seconds())
 	return nil
@@ -271,15 +290,28 @@ func (x *snapBench) settle(ctx context.Context, c *child, n int) error {
 
 // updating calls f while there are updates, and waits for the last of them.
 func (x *snapBench) updating(ctx context.Context, rate int, f func(context.Context) error) error {
-	x.next++
 	writing, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() {
-		ended <- workload.Update(writing, x.addr, x.spec, workload.Updates{Rate: rate, Seed: x.next, Sent: x.rows.Set})
-	}()
+	u := x.updates(workload.Updates{Rate: rate})
+	go func() { ended <- workload.Update(writing, x.addr, x.spec, u) }()
 	err := f(ctx)
 	stop()
 	return errors.Join(err, <-ended)
+}
+
+// updates completes what is known of updates: those of windows are of keys of their own, others for every newest window.
+func (x *snapBench) updates(u workload.Updates) workload.Updates {
+	x.next++
+	u.Seed, u.Sent = x.next, x.rows.Set
+	if x.o.windows {
+		now, first := x.now, x.spec.Keys+uint64(x.tail)
+		if x.moved {
+			first += uint64(x.tail)
+		}
+		u.At = func(i int) (uint64, int64) { return first + uint64(i%x.tail), now }
+		u.Sent = x.setWindow
+	}
+	return u
 }
 
 // check compares the rows of a directory that nobody has open with those there must be.

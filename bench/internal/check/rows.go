@@ -36,15 +36,29 @@ func (r *Rows) Fill(s workload.Spec, n int, seed uint64) {
 // Set replaces the row of a key. It has the form of the database: the number of the first store, the key, and as value the
 // time in ms and the value.
 func (r *Rows) Set(key, value []byte, ms int64) {
-	b := append(append(r.buf[:0], 1, 0), key...)
-	b = append(binary.BigEndian.AppendUint64(b, uint64(ms)), value...)
-	r.buf = b
-	at, sum := &r.sums[workload.ID(key)], maphash.Bytes(r.seed, b)
+	at, sum := &r.sums[workload.ID(key)], r.Hash(key, value, ms)
 	if *at == 0 {
 		r.n++
 	}
 	r.sum += sum - *at
 	*at = sum
+}
+
+// Hash is the hash of a row.
+func (r *Rows) Hash(key, value []byte, ms int64) uint64 {
+	b := append(append(r.buf[:0], 1, 0), key...)
+	b = append(binary.BigEndian.AppendUint64(b, uint64(ms)), value...)
+	r.buf = b
+	return maphash.Bytes(r.seed, b)
+}
+
+// Remove forgets the row of a key number.
+func (r *Rows) Remove(id uint64) {
+	if r.sums[id] != 0 {
+		r.n--
+		r.sum -= r.sums[id]
+		r.sums[id] = 0
+	}
 }
 
 // Sum returns the number of rows and the sum of their hashes, whatever their order.

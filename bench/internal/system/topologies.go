@@ -41,6 +41,11 @@ func build(app string, s workload.Spec, p *pause) (t *topology.Topology, count *
 			Window(window.Hopping(time.Duration(s.Windows())*hop, hop)).
 			Count("hops").
 			To(s.Output(), topology.PaneKey(hoppingKey))
+	case "WINDOWS":
+		in.Timestamps(nil, watermark.Ascending()).
+			Window(window.Tumbling(time.Minute), window.AllowedLateness(workload.Kept*time.Minute), window.Early(window.EachElement()), window.OnTime(window.IfNew)).
+			Aggregate("rows", topology.Fold(func(_, v []byte) []byte { return v })).
+			To(s.Output(), topology.PaneKey(hoppingKey))
 	case "STATE":
 		in.Reduce("rows", func(_, v []byte) []byte { return v }).To(s.Output())
 	case "W6":

@@ -16,6 +16,9 @@ type Updates struct {
 	Rate int
 	// Seed chooses keys and values.
 	Seed uint64
+	// At, unless nil, says the key number and the timestamp in ms of record i, instead of a random key and the time it was due, which
+	// its value has all the same.
+	At func(i int) (id uint64, ms int64)
 	// Sent, unless nil, is called with every record, in the order of the input. The slices are its own.
 	Sent func(key, value []byte, ms int64)
 }
@@ -26,7 +29,7 @@ func Trickle(ctx context.Context, addr string, s Spec, rate int, seed uint64) er
 }
 
 // Update writes records until there are enough or ctx ends. When it returns, without an error, all of them have been
-// acknowledged. A record's time, in its value too, is when it was due.
+// acknowledged. A record's time, in its value too, is when it was due, unless At says otherwise.
 func Update(ctx context.Context, addr string, s Spec, u Updates) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
 		kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedRecords(100_000))
@@ -53,9 +56,13 @@ func Update(ctx context.Context, addr string, s Spec, u Updates) error {
 	sending := context.WithoutCancel(ctx)
 	send := func(r *Rec, at time.Time) {
 		r.Time = at.UnixMilli()
-		rec := &kgo.Record{Topic: s.Input(), Timestamp: time.UnixMilli(r.Time), Key: AppendKey(nil, r.ID), Value: g.AppendValue(nil, r)}
+		ms := r.Time
+		if u.At != nil {
+			r.ID, ms = u.At(int(r.Seq))
+		}
+		rec := &kgo.Record{Topic: s.Input(), Timestamp: time.UnixMilli(ms), Key: AppendKey(nil, r.ID), Value: g.AppendValue(nil, r)}
 		if u.Sent != nil {
-			u.Sent(rec.Key, rec.Value, r.Time)
+			u.Sent(rec.Key, rec.Value, ms)
 		}
 		cl.Produce(sending, rec, done)
 	}

@@ -24,6 +24,8 @@ const (
 
 	// Base is the event time of the first record, 2026-01-01T00:00Z: the same whenever the input is made.
 	Base int64 = 1767225600000
+	// Kept is for how many minutes WINDOWS keeps a window behind its end, and how many windows its input covers.
+	Kept = 200
 )
 
 // The parameters of W6.
@@ -70,6 +72,7 @@ func all() []Spec {
 		{Name: "H10", What: "count per key in windows of 10 s that hop by 1 s, final result", N: 5_000_000, Keys: 1000, Span: 1_000_000},
 		{Name: "H600", What: "count per key in windows of 600 s that hop by 1 s, final result", N: 5_000_000, Keys: 1000, Span: 1_000_000},
 		{Name: "STATE", What: "keep the last value of every key", N: 1_000_000, Keys: 1_000_000, Span: twentyMinutes, Fill: true},
+		{Name: "WINDOWS", What: "keep the last value of every key and minute, for 200 minutes", N: 1_000_000, Keys: 1_000_000, Span: Kept * 60_000, Fill: true},
 		{Name: "W10", What: "W1 with paced input, for latency", Keys: 1_000_000},
 	}
 }
