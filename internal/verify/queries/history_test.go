@@ -102,12 +102,15 @@ func TestLinearizable(t *testing.T) {
 		})
 	}
 	w.disturb(ctx, rand.New(rand.NewPCG(7, 7)))
+	// A machine that has other things to do may have got few answers until now.
+	w.await("enough answers", func() bool {
+		wit.mu.Lock()
+		defer wit.mu.Unlock()
+		return wit.reads >= 50
+	})
 	cancel()
 	wg.Wait()
 	t.Logf("%d operations, %d reads, without an answer: %v", len(wit.ops), wit.reads, wit.refused)
-	if wit.reads < 50 {
-		t.Errorf("%d reads", wit.reads)
-	}
 	switch result, info := porcupine.CheckOperationsVerbose(counter, wit.ops, time.Minute); result {
 	case porcupine.Illegal:
 		t.Errorf("no order of these operations explains what was read")
