@@ -2,13 +2,14 @@ package check
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
 
 	"github.com/tidemark/tidemark/bench/internal/workload"
 )
 
 // Rows are the rows that the workload STATE must have left behind: for every key the last record of the input. They are
-// kept as sums, which are compared with those of a database, see Sum.
+// kept as sums, which are compared with those of a database, see Compare.
 type Rows struct {
 	seed maphash.Seed
 	sums []uint64 // by key number, 0: no row
@@ -61,5 +62,13 @@ func (r *Rows) Remove(id uint64) {
 	}
 }
 
-// Sum returns the number of rows and the sum of their hashes, whatever their order.
-func (r *Rows) Sum() (rows int64, sum uint64) { return r.n, r.sum }
+// Compare returns ok, or how so many rows with that sum differ from those there must be.
+func (r *Rows) Compare(rows int64, sum uint64) string {
+	switch {
+	case rows != r.n:
+		return fmt.Sprintf("%d rows of %d", rows, r.n)
+	case sum != r.sum:
+		return "other values"
+	}
+	return "ok"
+}
