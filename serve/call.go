@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -131,8 +130,8 @@ func want(r common) (w query.Want, err error) {
 	return w, err
 }
 
-// errLate ends a question at its deadline.
-var errLate = errors.New("deadline of the question")
+// errLate ends a question at its deadline. It is the error of one that was reading then.
+var errLate = query.Errorf(query.Deadline, "the deadline came before the answer")
 
 // deadline bounds a question. It ends a little before the caller stops to listen, so that the named error gets through.
 func (s *Server) deadline(ctx context.Context, text string) (context.Context, context.CancelFunc, error) {

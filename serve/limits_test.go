@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -329,5 +331,23 @@ func TestMetrics(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
+	}
+}
+
+// A deadline that comes while rows are read is told as one, in whatever way was asked.
+func TestDeadlineWhileReading(t *testing.T) {
+	c := newCluster(t, 1, Config{})
+	c.fill(100)
+	in := c.instances[0]
+	in.onView = func(query.Task) { <-time.After(5 * time.Millisecond) }
+	_, err := in.client.Scan(t.Context(), &apiv1.RowsRequest{Store: "counts", Partition: proto.Int32(0), Timeout: "1ms"})
+	wantReason(t, err, query.Deadline)
+	_, err = in.client.MultiGet(t.Context(), &apiv1.MultiGetRequest{Store: "counts", Keys: slices.Repeat([]string{"k000"}, 100), Timeout: "1ms"})
+	wantReason(t, err, query.Deadline)
+	if code, _, text := in.ask(t, "GET", "/v1/stores/counts/range?partition=0&timeout=1ms", ""); code != http.StatusGatewayTimeout {
+		t.Errorf("%d %s", code, text)
+	}
+	if res, err := in.client.Scan(t.Context(), &apiv1.RowsRequest{Store: "counts", AllowPartial: true, Timeout: "1ms"}); err != nil || len(res.Missing) == 0 {
+		t.Errorf("%v, %v", res, err)
 	}
 }

@@ -56,7 +56,7 @@ func TestRows(t *testing.T) {
 	compare()
 	for range 2 {
 		r.Remove(3)
-		delete(last, string(append([]byte{1, 0}, key...)))
+		delete(last, string(key))
 		compare()
 	}
 }

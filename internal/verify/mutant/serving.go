@@ -84,6 +84,9 @@ func paging() []Mutant {
 		{Name: "prefix-of-key", What: "a key stands for all that begin with it", Edits: []Edit{
 			{serveBounds, "return key, keys, nil", "if key != nil {\n\t\treturn nil, query.Prefix(key), nil\n\t}\n\treturn key, keys, nil"},
 		}, Tests: each("serve", "TestWindowsOfOneKey")},
+		{Name: "late-as-failed", What: "a deadline that comes while rows are read is an error of the instance", Edits: []Edit{
+			{serveCall, `query.Errorf(query.Deadline, "the deadline came`, `query.Errorf(query.Failed, "the deadline came`},
+		}, Tests: each("serve", "TestDeadlineWhileReading")},
 		{Name: "view-kept", What: "a question keeps its view of the task", Edits: []Edit{
 			{serveRoute, "\tdefer v.Close()\n", ""},
 		}, Tests: each("serve", "TestScanLeft")},
