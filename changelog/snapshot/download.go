@@ -38,7 +38,18 @@ func Download(ctx context.Context, store objects.Store, m *Manifest, dst Target,
 	if o.Parallel <= 0 {
 		o.Parallel = downloadParallel
 	}
+	turn, number := o.Queue, 0
+	if turn != nil {
+		// As many again wait, so that a turn that ends finds the next file of the same download before one of a later one.
+		o.Parallel, number = 2*turn.files, turn.join()
+	}
 	err := parallel(ctx, o.Parallel, len(m.Files), func(ctx context.Context, i int) error {
+		if turn != nil {
+			if err := turn.acquire(ctx, number); err != nil {
+				return err
+			}
+			defer turn.release()
+		}
 		if err := download(ctx, store, m, m.Files[i], dst); err != nil {
 			return fmt.Errorf("%s: %w", m.Files[i].Name, err)
 		}

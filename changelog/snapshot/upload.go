@@ -34,6 +34,8 @@ type Options struct {
 	Parallel int
 	// InlineBytes is the size up to which a file that is not a table lies inside the manifest. Default: 256 KiB.
 	InlineBytes int64
+	// Queue bounds the files of several downloads together, instead of Parallel. Default: none.
+	Queue *Queue
 	// Take is told that an upload has read n bytes of a file to learn its sum, and returns when it may go on. Default: no bound.
 	Take func(ctx context.Context, n int64) error
 }

@@ -354,7 +354,7 @@ func (e *Engine) fill(ctx context.Context, t *task, m *snapshot.Manifest) error 
 	if err != nil {
 		return &localError{err}
 	}
-	if err := snapshot.Download(ctx, e.snapshotter.store, m, fill, snapshot.Options{}); err != nil {
+	if err := snapshot.Download(ctx, e.snapshotter.store, m, fill, snapshot.Options{Queue: e.snapshotter.fills}); err != nil {
 		if aerr := fill.Abort(); aerr != nil {
 			return &localError{aerr}
 		}

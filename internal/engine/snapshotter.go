@@ -22,6 +22,7 @@ type snapshotter struct {
 	e        *Engine
 	uploader *snapshot.Uploader
 	store    objects.Store
+	fills    *snapshot.Queue
 
 	mu   sync.Mutex
 	jobs []job
@@ -40,8 +41,15 @@ type job struct {
 	begun      time.Time
 }
 
+// fillFiles is how many files of snapshots are fetched at a time for each worker, and leastFiles for all of them at least, over the
+// tasks that are restored before they run. Twice as many made no task ready sooner and the first one later.
+const (
+	fillFiles  = 2
+	leastFiles = 4
+)
+
 func newSnapshotter(e *Engine) *snapshotter {
-	s := &snapshotter{e: e, bell: make(chan struct{}, 1)}
+	s := &snapshotter{e: e, bell: make(chan struct{}, 1), fills: snapshot.NewQueue(max(leastFiles, fillFiles*e.cfg.Workers))}
 	if c := e.cfg.Snapshots; c != nil {
 		s.store = &watched{Store: c.Store, at: e.cfg.CrashPoint}
 		s.uploader = snapshot.New(objects.LimitPuts(s.store, c.Rate.Take), snapshot.Options{Parallel: 1, Take: c.Rate.Take})

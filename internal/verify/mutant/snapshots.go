@@ -27,6 +27,7 @@ const (
 	snapLoad        = "changelog/snapshot/load.go"
 	snapManifest    = "changelog/snapshot/manifest.go"
 	snapMemo        = "changelog/snapshot/memo.go"
+	snapQueue       = "changelog/snapshot/queue.go"
 	snapRefs        = "changelog/snapshot/refs.go"
 	snapUpload      = "changelog/snapshot/upload.go"
 )
@@ -53,6 +54,12 @@ func copies() []Mutant {
 			{snapUpload, "\tif err := up.files(ctx, retained); err != nil {\n\t\treturn Ref{}, err\n\t}\n\tencoded, err", "\tencoded, err"},
 			{snapUpload, "\tif err := up.u.store.Put(ctx, ref.Key, objects.Bytes(encoded)); err != nil {\n\t\treturn Ref{}, err\n\t}\n\treturn ref, nil", "\tif err := up.u.store.Put(ctx, ref.Key, objects.Bytes(encoded)); err != nil {\n\t\treturn Ref{}, err\n\t}\n\treturn ref, up.files(ctx, retained)"},
 		}, Tests: each("changelog/snapshot", "TestUploadManifestLast")},
+		{Name: "side-by-side", What: "files of snapshots wait by arrival, so that all tasks are ready when the last one is", Edits: []Edit{
+			{snapQueue, "q.waiting[i].download <= download", "q.waiting[i] != nil"},
+		}, Tests: each("changelog/snapshot", "TestQueue", "TestDownloadsOneAfterTheOther")},
+		{Name: "turn-lost", What: "a turn that was granted to a file that gives up is lost", Edits: []Edit{
+			{snapQueue, "q.pass() // it was granted meanwhile", "_ = q"},
+		}, Tests: each("changelog/snapshot", "TestQueueGrantedMeanwhile")},
 		{Name: "no-file-sum", What: "the sum of a file is not compared", Edits: []Edit{
 			{snapDownload, "n != f.Size || sum != f.Sum", "n != f.Size"},
 		}, Tests: each("changelog/snapshot", "TestDamageIsFound")},
