@@ -44,6 +44,11 @@ func (e *Engine) connect() {
 			w.lows[g].Store(math.MaxInt64)
 		}
 		w.shownLows = make([]int64, e.groups)
+		w.moving = make([]atomic.Int64, e.groups)
+		for g := range w.moving {
+			w.moving[g].Store(math.MaxInt64)
+		}
+		w.shownMoving = make([]int64, e.groups)
 	}
 }
 
@@ -51,7 +56,7 @@ func (e *Engine) connect() {
 // the workers that wait for it.
 func (w *worker) showLows() {
 	for g := range w.shownLows {
-		w.shownLows[g] = math.MaxInt64
+		w.shownLows[g], w.shownMoving[g] = math.MaxInt64, math.MaxInt64
 	}
 	for _, t := range w.tasks {
 		if !t.sub.Timed || TaskState(t.phase.Load()) != Running || t.lease.lost() {
@@ -62,13 +67,18 @@ func (w *worker) showLows() {
 				continue
 			}
 			if at, idle := t.proc.Reached(in.source); !idle {
-				w.shownLows[t.sub.group] = min(w.shownLows[t.sub.group], at)
+				g := t.sub.group
+				w.shownLows[g] = min(w.shownLows[g], at)
+				if !t.proc.TooFarAhead(in.source) {
+					w.shownMoving[g] = min(w.shownMoving[g], at)
+				}
 			}
 		}
 	}
 	changed := false
 	for g, low := range w.shownLows {
 		changed = w.lows[g].Swap(low) != low || changed
+		w.moving[g].Store(w.shownMoving[g])
 	}
 	if !changed {
 		return

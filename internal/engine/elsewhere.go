@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,7 +16,9 @@ import (
 // Alignment across instances (semantics of align.go). While an instance has records to catch up with, it tells the others
 // the lowest watermark of each group through the control topic, every two seconds, and reads what they tell. Between two
 // reports the others are reckoned to go on at the pace they had (watermark.Reckoning), so that instances which read a
-// backlog equally fast do not wait for each other's reports. Whoever is silent for long, or no longer in the group, is not
+// backlog equally fast do not wait for each other's reports. A partition that itself waits for others is not told: it is not what
+// they wait for, and goes on when they do. If it were told as one that stands still, two instances would wait for each other in turn,
+// each until the next report. Whoever is silent for long, or no longer in the group, is not
 // waited for: alignment bounds what windows hold, nothing hangs on it.
 
 const (
@@ -58,9 +61,10 @@ func (e *Engine) align(ctx context.Context) {
 // look reports and reads when it is time, and reckons where the others are.
 func (a *aligner) look(ctx context.Context) {
 	now := a.e.cfg.Clock.Now()
-	lows := a.lows()
+	lows := a.lows(func(w *worker) []atomic.Int64 { return w.lows })
 	if (len(lows) > 0 || a.reports > 0) && !now.Before(a.due) && !a.e.mgr.alone() {
-		if err := a.exchange(ctx, lows); err != nil && ctx.Err() == nil {
+		moving := a.lows(func(w *worker) []atomic.Int64 { return w.moving })
+		if err := a.exchange(ctx, moving, len(lows) > 0); err != nil && ctx.Err() == nil {
 			a.e.log.Debug("alignment with other instances", zap.Error(err))
 		}
 		if a.due = now.Add(alignPeriod); a.reports < alignFew {
@@ -72,12 +76,12 @@ func (a *aligner) look(ctx context.Context) {
 
 // lows returns the lowest watermarks of this instance, of the groups that have records to catch up with. One that is not
 // known yet is no news for others.
-func (a *aligner) lows() []changelog.Low {
+func (a *aligner) lows(of func(*worker) []atomic.Int64) []changelog.Low {
 	var out []changelog.Low
 	for g, name := range a.names {
 		low := int64(math.MaxInt64)
 		for _, w := range a.e.workers {
-			if l := w.lows[g].Load(); l != watermark.Unknown {
+			if l := of(w)[g].Load(); l != watermark.Unknown {
 				low = min(low, l)
 			}
 		}
@@ -88,8 +92,9 @@ func (a *aligner) lows() []changelog.Low {
 	return out
 }
 
-// exchange tells the lows, or that there are none any more, and reads what the others have told since the last time.
-func (a *aligner) exchange(ctx context.Context, lows []changelog.Low) error {
+// exchange tells the lows, or that there are none, and reads what the others have told since the last time, unless there is nothing
+// to catch up with any more.
+func (a *aligner) exchange(ctx context.Context, lows []changelog.Low, behind bool) error {
 	ctx, cancel := context.WithTimeout(ctx, alignPeriod)
 	defer cancel()
 	e := a.e
@@ -97,7 +102,7 @@ func (a *aligner) exchange(ctx context.Context, lows []changelog.Low) error {
 	if err := e.control.write(ctx, report.Record()); err != nil {
 		return err
 	}
-	if a.reports++; len(lows) == 0 {
+	if a.reports++; !behind {
 		// Who has nothing to catch up with is not ahead of anybody.
 		a.reports, a.position = 0, -1
 		clear(a.heard)

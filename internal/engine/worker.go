@@ -34,8 +34,10 @@ type worker struct {
 	// current is the task that is processing a record, for the monitor.
 	current atomic.Pointer[task]
 
-	lows  []atomic.Int64 // by group, see align.go
-	ahead atomic.Bool    // a task waits for others to catch up
+	lows []atomic.Int64 // by group, see align.go
+	// moving are the lows without partitions that wait for others, see elsewhere.go.
+	moving []atomic.Int64
+	ahead  atomic.Bool // a task waits for others to catch up
 	// starved: a task holds records back until others have come, as of the last round.
 	starved atomic.Bool
 
@@ -49,7 +51,8 @@ type worker struct {
 	// uncommitted is the size of all output records of the current generation, in bytes.
 	uncommitted int64
 	nextTick    time.Time
-	shownLows   []int64   // scratch of showLows
+	shownLows   []int64 // scratch of showLows
+	shownMoving []int64
 	observeAt   time.Time // when the tasks show their watermarks again
 	forced      bool      // commit as soon as no flight is in the air
 	limiter     limiter

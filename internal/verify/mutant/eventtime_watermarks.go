@@ -57,6 +57,8 @@ func watermarks() []Mutant {
 // operator before the lower one, what a watermark makes due before the next record.
 func announcements() []Mutant {
 	return []Mutant{
+		{Name: "waiting-told", What: "an instance tells a partition that waits as one that others have to wait for", Tests: units("internal/engine", "TestAlignmentCostsEqualInstancesNothing"), Edits: []Edit{
+			{"internal/engine/elsewhere.go", `return w.moving }`, `return w.lows }`}}},
 		{Name: "control-first", What: "control records come before the data of a flush that they cover", Tests: units("internal/engine", "TestControlRecordsComeLast"), Edits: []Edit{
 			{commit, "	output := w.uncommitted\n", "	output := w.uncommitted\n	if len(t.told) > 0 {\n		one := &flight{tasks: []flightTask{ft}}\n		w.announce(one, nowMs)\n		ft = one.tasks[0]\n	}\n"}}},
 		{Name: "control-memory-kept", What: "what was announced in a transaction that is aborted counts as announced", Tests: units("internal/engine", "TestBroadcastForgetsAborts"), Edits: []Edit{
