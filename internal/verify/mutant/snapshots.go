@@ -266,7 +266,7 @@ func publishing() []Mutant {
 			{snapRestore, "context.AfterFunc(ctx, t.kept.cut)", "context.AfterFunc(ctx, func() {})"},
 		}, Tests: each(engine, "TestSnapshotHangs")},
 		{Name: "not-again", What: "a snapshot that failed waits for changes", Edits: []Edit{
-			{snapSnapshotter, "\tt.kept.again.Store(true)\n", ""},
+			{snapSnapshotter, "\tt.kept.failures++\n\tt.kept.again.Store(true)\n", "\tt.kept.failures++\n"},
 		}, Tests: each(engine, "TestSnapshotTriedAgain")},
 		{Name: "local-at-any-price", What: "local state that can be used is used, whatever it lacks", Edits: []Edit{
 			{snapCandidates, "if local.Rejected != \"\" || local.Cost > cheapLocal {", "if local.Rejected != \"\" {"},
