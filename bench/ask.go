@@ -97,9 +97,6 @@ func (k *kind) latency() latency {
 	return l
 }
 
-// plainPhase is the phase whose questions are put to the plain services in both instances.
-const plainPhase = "a plain gRPC service asked"
-
 // askPlain asks the plain services in the way of ask.
 func (q *queryRun) askPlain(ctx context.Context, r *queryResult) {
 	scan := func(ctx context.Context, rng *rand.Rand) error {

@@ -132,7 +132,7 @@ func (b *bench) phases(ctx context.Context, o queryOptions, s workload.Spec) err
 		ask      func(context.Context, *queryResult)
 		watching bool
 	}{
-		{"no queries", nil, false}, {plainPhase, q.askPlain, false}, {"queries", q.ask, false},
+		{"no queries", nil, false}, {"a plain gRPC service asked", q.askPlain, false}, {"queries", q.ask, false},
 		{"queries and idle watchers", q.ask, true}, {"no queries again", nil, false},
 	} {
 		r, err := q.phase(ctx, p.name, p.ask, p.watching)

@@ -8,7 +8,7 @@ import (
 	"github.com/tidemark/tidemark/bench/internal/workload"
 )
 
-// Rows are the rows that the workload STATE must have left behind: for every key the last record of the input. They are
+// Rows are the rows that the workload STATE, or WINDOWS, must have left behind: for every key the last record of the input. They are
 // kept as sums, which are compared with those of a database, see Compare.
 type Rows struct {
 	seed maphash.Seed

@@ -43,7 +43,7 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 	f.StringVar(&o.bootstrap, "bootstrap", "127.0.0.1:9092", "broker address")
 	f.StringVar(&o.group, "group", "bench", "application id")
 	f.StringVar(&o.state, "state", "", "state directory; empty keeps state in memory")
-	f.StringVar(&o.workload, "w", "W1", "workload: W1, W2, W2Z, W3, W5, W6, W10, H10, H600 or STATE")
+	f.StringVar(&o.workload, "w", "W1", "workload: W1, W2, W2Z, W3, W5, W6, W10, H10, H600, STATE or WINDOWS")
 	f.StringVar(&o.profile, "p", "P3", "P1: at-least-once, 30 s commits; P2: at-least-once, 1 s; P3: exactly-once, 100 ms")
 	f.Int64Var(&o.cache, "cache", 0, "bytes of memory for state, 0 for the default")
 	f.IntVar(&o.commitMs, "commit-ms", 0, "commit interval, 0 for the profile's")
@@ -150,22 +150,10 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		answering, stop := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		go func() { ended <- answers.ListenAndServe(answering, o.serve) }()
-		defer func() {
-			stop()
-			<-ended
-		}()
+		defer beside(ctx, func(ctx context.Context) error { return answers.ListenAndServe(ctx, o.serve) })()
 	}
 	if o.plain != "" {
-		answering, stop := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		go func() { ended <- plain.Serve(answering, o.plain, o.plainPeer) }()
-		defer func() {
-			stop()
-			<-ended
-		}()
+		defer beside(ctx, func(ctx context.Context) error { return plain.Serve(ctx, o.plain, o.plainPeer) })()
 	}
 	err = Serve(ctx, app, processed, o.cpuProfile, out)
 	o.snapshots.print(out)
@@ -173,6 +161,22 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return writeHeap(o.memoryProfile)
+}
+
+// beside runs a server until stop is called, which waits for it.
+func beside(ctx context.Context, serve func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := serve(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "system:", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // Serve runs an app until ctx ends, says on out four times a second how many records it has processed, and writes a profile of
