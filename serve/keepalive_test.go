@@ -28,7 +28,7 @@ func TestLimitKeepalive(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCluster(t, 1, Config{Limits: Limits{Keepalive: test.limit}})
 			f := pinging(t, c.instances[0].endpoint)
-			for i := range 5 {
+			for i := range 50 { // what the watch sends makes gRPC count anew
 				if err := f.WritePing(false, [8]byte{byte(i)}); err != nil {
 					t.Fatal(err)
 				}
@@ -41,7 +41,7 @@ func TestLimitKeepalive(t *testing.T) {
 				}
 			}
 			if test.quits {
-				t.Fatal("five pings were answered")
+				t.Fatal("all pings were answered")
 			}
 		})
 	}

@@ -69,6 +69,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		TLSNextProto:   map[string]func(*http.Server, *tls.Conn, http.Handler){},
 		ErrorLog:       zap.NewStdLog(s.cfg.Logger.Named("http")),
 	}
+	caller := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
@@ -84,7 +85,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	serve(func() error { return web.Serve(both.http) })
 	<-ctx.Done()
 	err := l.Close()
-	if cause := context.Cause(ctx); cause != context.Canceled && cause != context.DeadlineExceeded {
+	if cause := context.Cause(ctx); cause != context.Cause(caller) { // the caller's end is no error, whatever its cause
 		err = cause
 	}
 	closed := make(chan struct{})

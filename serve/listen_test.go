@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/big"
 	"net"
@@ -202,3 +203,39 @@ func TestClose(t *testing.T) {
 	_, err = in.client.ListStores(context.Background(), &apiv1.ListStoresRequest{})
 	wantReason(t, err, query.NoOwner)
 }
+
+// The end of the caller's context is no error of the server, also when it has a cause, as that of signal.NotifyContext has; what
+// ends the listener is one.
+func TestServeEnds(t *testing.T) {
+	c := newCluster(t, 1, Config{})
+	listen := func() net.Listener {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	s, err := New(c.instances[0], Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("terminated"))
+	if err := s.Serve(ctx, listen()); err != nil {
+		t.Errorf("after the caller's end: %v", err)
+	}
+	if s, err = New(c.instances[0], Config{}); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := s.Serve(t.Context(), brokenListener{listen(), broken}); !errors.Is(err, broken) {
+		t.Errorf("after the listener's: %v", err)
+	}
+}
+
+type brokenListener struct {
+	net.Listener
+	err error
+}
+
+func (l brokenListener) Accept() (net.Conn, error) { return nil, l.err }
